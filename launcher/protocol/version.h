@@ -1,0 +1,9 @@
+/* The version of the control protocol. Peers of one version understand each other, whatever their
+ * releases; unknown types and keys are ignored, so a new version is needed only for a new meaning.
+ */
+#ifndef TETHER_PROTOCOL_VERSION_H
+#define TETHER_PROTOCOL_VERSION_H
+
+#define TETHER_PROTOCOL 1
+
+#endif

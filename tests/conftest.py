@@ -1,0 +1,57 @@
+"""Checks around each test: no process and no open file may be left behind."""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "support"))
+
+import harness  # noqa: E402
+
+OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0}
+
+
+def pytest_sessionstart():
+    harness.become_subreaper()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call" or report.outcome != "passed":
+        OUTCOMES[report.outcome] += 1
+        # A test that failed twice, in itself and in the checks after it, is one failed test.
+        if report.when == "teardown" and getattr(item, "tether_failed", False):
+            OUTCOMES[report.outcome] -= 1
+        elif report.when == "teardown":
+            OUTCOMES["passed"] -= 1
+        item.tether_failed = report.failed
+
+
+def pytest_sessionfinish():
+    path = os.environ.get("TETHER_TEST_COUNTS")
+    if path:
+        with open(path, "w") as file:
+            file.write("%(passed)d %(failed)d %(skipped)d\n" % OUTCOMES)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left():
+    before = harness.open_fds()
+    allowed = harness.descendants_of(os.getpid())
+    yield
+    for process in list(harness.Process.running):
+        process.stop()
+    strays = harness.end_strays(allowed)
+    leaked = {fd: name for fd, name in harness.open_fds().items() if fd not in before}
+    assert not strays, "processes left behind: %s" % strays
+    assert not leaked, "files left open: %s" % leaked
+
+
+@pytest.fixture
+def state_dir(tmp_path):
+    """A private state directory: no test sees the instance of another, or of the user."""
+    path = tmp_path / "state"
+    path.mkdir(mode=0o700)
+    return str(path)

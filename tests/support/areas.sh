@@ -1,0 +1,195 @@
+# The test areas of ./dev, sourced by it. An area is a function area_NAME that runs its tests and
+# reports each outcome through `count`; everything else (time, totals, exit code) is done once, here.
+# shellcheck shell=bash
+
+PASSED=0
+FAILED=0
+SKIPPED=0
+
+# count PASSED FAILED SKIPPED
+count() {
+    PASSED=$((PASSED + $1))
+    FAILED=$((FAILED + $2))
+    SKIPPED=$((SKIPPED + $3))
+}
+
+# ---- C programs that print TAP (cmocka's, and our own) -------------------------------------------
+
+# Runs one test program and counts its lines. A program that fails without saying so, as a crash
+# does, counts as one failure.
+run_tap() {
+    local log status=0 ok failed skipped
+    log=$BUILD/logs/$(basename "$1").tap
+    mkdir -p "$BUILD/logs"
+    CMOCKA_MESSAGE_OUTPUT=TAP "$@" >"$log" 2>&1 </dev/null || status=$?
+    ok=$(grep -c '^ok ' "$log" || true)
+    failed=$(grep -c '^not ok ' "$log" || true)
+    skipped=$(grep -ciE '^(not )?ok .*# skip' "$log" || true)
+    if [ $status -ne 0 ] && [ "$failed" = 0 ]; then failed=1; fi
+    grep -iE '# skip|^# [0-9]+ states' "$log" >&2 || true
+    if [ "$failed" != 0 ]; then
+        printf '%s: exit status %d\n' "$*" $status >&2
+        tail -n 60 "$log" >&2
+    fi
+    count $((ok - skipped)) "$failed" "$skipped"
+}
+
+area_unit() {
+    local program
+    for program in "$BUILD"/linux."$(uname -m)"/tests/unit/test_*; do
+        if [ -f "$program" ] && [ -x "$program" ]; then run_tap "$program"; fi
+    done
+}
+
+# ---- Python tests of whole programs --------------------------------------------------------------
+
+run_pytest() {
+    local folder=$1 counts=$BUILD/logs/$1.counts
+    mkdir -p "$BUILD/logs" "$BUILD/tmp"
+    rm -f "$counts"
+    if ! (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 TETHER_TEST_COUNTS="$counts" \
+        TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" \
+        "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin -rs \
+        --basetemp="$BUILD/tmp/$folder" "$folder" ${TEST_FILTER:+-k "$TEST_FILTER"}) >&2 &&
+        [ ! -s "$counts" ]; then
+        count 0 1 0 # it did not even start
+        return
+    fi
+    # shellcheck disable=SC2046 # three numbers
+    count $(cat "$counts")
+}
+
+area_process() {
+    run_pytest process
+}
+
+area_engine() {
+    run_pytest engine
+}
+
+area_wine() {
+    run_pytest wine
+}
+
+# ---- lint ----------------------------------------------------------------------------------------
+
+check() {
+    local name=$1 log=$BUILD/logs/lint-$1.log
+    shift
+    mkdir -p "$BUILD/logs"
+    if "$@" >"$log" 2>&1; then
+        count 1 0 0
+    else
+        printf 'lint: %s\n' "$name" >&2
+        tail -n 60 "$log" >&2
+        count 0 1 0
+    fi
+}
+
+tracked() {
+    git -C "$ROOT" ls-files --cached --others --exclude-standard -- "$@" |
+        while IFS= read -r file; do [ ! -f "$ROOT/$file" ] || printf '%s\n' "$file"; done
+}
+
+# Succeeds if no line of the files of standard input matches: prints those that do.
+none_match() {
+    ! xargs -r grep -nE "$1"
+}
+
+lint_format() {
+    tracked '*.c' '*.h' | xargs clang-format --dry-run -Werror
+}
+
+lint_tidy() {
+    tracked 'launcher/*.c' 'gdextension/*.c' |
+        { grep -v os/windows/ || true; } |
+        xargs -P "$(nproc)" -n 4 clang-tidy --quiet -p "$ROOT"
+}
+
+lint_cppcheck() {
+    cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 -j "$(nproc)" \
+        --enable=warning,performance,portability --suppress=missingIncludeSystem \
+        -Ilauncher -Igdextension launcher gdextension
+}
+
+lint_shell() {
+    tracked dev '*.sh' .ci/run | xargs shellcheck -x
+}
+
+# Functions that write without a bound, parse without telling failure, or run a shell.
+lint_banned() {
+    tracked 'launcher/*.[ch]' 'gdextension/*.[ch]' |
+        none_match '\b(sprintf|vsprintf|strcpy|strcat|strncpy|strncat|gets|atoi|atol|strtok|system|popen|setenv|putenv|unsetenv|alloca)\('
+}
+
+# Only os/ (and the guard, which is made of system calls) sees the system's headers.
+lint_system_headers() {
+    tracked 'launcher/*.[ch]' 'gdextension/*.[ch]' | grep -vE '^launcher/(os|guard)/' |
+        none_match '#include <(sys/|linux/|netinet/|arpa/|unistd|fcntl|poll|signal|pthread|dirent|windows|winsock|spawn)'
+}
+
+lint_length() {
+    tracked '*.c' '*.h' '*.gd' '*.py' dev SConstruct | xargs wc -l | awk '$1 > 700 && $2 != "total" { print; bad = 1 } END { exit bad }'
+}
+
+lint_gdscript() {
+    make_demo
+    run_engine --headless --path "$BUILD/demo" -s "$ROOT/tests/support/parse_scripts.gd"
+}
+
+area_lint() {
+    cd "$ROOT" || die "cannot enter $ROOT"
+    check format lint_format
+    check tidy lint_tidy
+    check cppcheck lint_cppcheck
+    check shellcheck lint_shell
+    check banned-functions lint_banned
+    check system-headers lint_system_headers
+    check file-length lint_length
+    check gdscript lint_gdscript
+}
+
+# ---- the commands --------------------------------------------------------------------------------
+
+is_area() {
+    local area
+    # shellcheck disable=SC2153 # set by dev
+    for area in "${AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
+    return 1
+}
+
+prepare_areas() {
+    local area tools=()
+    for area in "$@"; do
+        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
+        case $area in
+        lint) tools+=("${TOOLS_LINT[@]}") ;;
+        process | engine) tools+=("${TOOLS_PYTEST[@]}") ;;
+        wine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_WINE[@]}") ;;
+        esac
+    done
+    [ ${#tools[@]} -eq 0 ] || need "${tools[@]}"
+    cmd_build compiledb=yes
+    for area in "$@"; do
+        if [ "$area" = wine ]; then cmd_build platform=windows; fi
+    done
+}
+
+cmd_test() {
+    local area start before areas=("$@")
+    [ $# -gt 0 ] || areas=("${AREAS[@]}")
+    prepare_areas "${areas[@]}"
+    for area in "${areas[@]}"; do
+        say "test $area"
+        start=$SECONDS
+        before=$((PASSED + FAILED + SKIPPED))
+        "area_$area"
+        printf '%-8s %4d tests, %3d s\n' "$area" $((PASSED + FAILED + SKIPPED - before)) $((SECONDS - start))
+    done
+    printf '%d passed, %d failed, %d skipped\n' $PASSED $FAILED $SKIPPED
+    [ $FAILED -eq 0 ]
+}
+
+cmd_lint() {
+    cmd_test lint
+}

@@ -1,0 +1,196 @@
+"""What tests of whole programs share: processes that are ended by id, ports, waiting for events.
+
+Nothing here polls on a clock: output is waited for with a condition, the end of a process with a
+pidfd. Limits are generous, because machines are busy; they only bound how long a failure takes."""
+import ctypes
+import os
+import random
+import re
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+LIMIT = 30.0  # seconds that any single wait may take
+BUILD = os.environ["TETHER_BUILD"]
+TETHER = os.path.join(BUILD, "tether")
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def become_subreaper():
+    """Orphans of what a test starts become our children, so that none can hide from the checks."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def children_of(pid):
+    found = []
+    try:
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, task)) as file:
+                found += [int(word) for word in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
+
+
+def descendants_of(pid):
+    found = children_of(pid)
+    for child in list(found):
+        found += descendants_of(child)
+    return found
+
+
+def describe(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            text = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+        with open("/proc/%d/stat" % pid) as file:
+            state = file.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "%d (gone)" % pid
+    return "%d [%s] %s" % (pid, state, text)
+
+
+def open_fds():
+    """Our own open files as {number: what it is}, without the one that lists them."""
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found[int(name)] = os.readlink("/proc/self/fd/" + name)
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def wait_gone(pid, limit=LIMIT):
+    """Waits until a process, child of ours or not, has ended."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        if not poll.poll(limit * 1000):
+            raise TimeoutError("still there after %g s: %s" % (limit, describe(pid)))
+    finally:
+        os.close(fd)
+
+
+def reap_adopted():
+    """Waits for orphans that were handed to us; those of subprocess are left to it."""
+    known = {process.pid for process in Process.running}
+    for pid in children_of(os.getpid()):
+        if pid not in known:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+
+
+def end_strays(allowed=()):
+    """Kills every descendant that is left and returns what they were."""
+    strays = []
+    reap_adopted()
+    left = [pid for pid in descendants_of(os.getpid()) if pid not in allowed]
+    while left:
+        for pid in left:
+            strays.append(describe(pid))
+            os.kill(pid, signal.SIGKILL)
+            wait_gone(pid)
+        reap_adopted()
+        left = [pid for pid in descendants_of(os.getpid()) if pid not in allowed]
+    return strays
+
+
+class Process:
+    """A program under test, with all that it prints. Use as a context manager, or end it by stop."""
+
+    running = []
+
+    def __init__(self, argv, env=None, **options):
+        environment = dict(os.environ)
+        environment.update(env or {})
+        self.output = ""
+        self.changed = threading.Condition()
+        self.popen = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, stdin=options.pop("stdin", subprocess.DEVNULL),
+                                      **options)
+        self.pid = self.popen.pid
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        Process.running.append(self)
+
+    def _read(self):
+        while True:
+            data = os.read(self.popen.stdout.fileno(), 65536)
+            with self.changed:
+                self.output += data.decode(errors="replace")
+                self.changed.notify_all()
+            if not data:
+                return
+
+    def expect(self, pattern, limit=LIMIT):
+        """Waits until the output matches and returns the match."""
+        end = time.monotonic() + limit
+        with self.changed:
+            while True:
+                match = re.search(pattern, self.output, re.MULTILINE)
+                if match:
+                    return match
+                if not self.reader.is_alive() or not self.changed.wait(max(0, end - time.monotonic())):
+                    if time.monotonic() >= end or not self.reader.is_alive():
+                        last = "\n".join(self.output.splitlines()[-40:])
+                        raise AssertionError("no %r in the output of %s:\n%s" %
+                                             (pattern, self.popen.args, last))
+
+    def wait(self, limit=LIMIT):
+        """Waits for the end and returns the exit status, negative for a signal."""
+        wait_gone(self.pid, limit)
+        status = self.popen.wait()
+        self.reader.join(limit)
+        return status
+
+    def kill(self, number=signal.SIGKILL):
+        self.popen.send_signal(number)
+
+    def stop(self):
+        if self in Process.running:
+            if self.popen.poll() is None:
+                self.kill()
+            self.wait()
+            self.popen.stdout.close()
+            Process.running.remove(self)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+def run(argv, env=None, limit=LIMIT, **options):
+    """Runs a program to its end; returns it, with .status and .output."""
+    with Process(argv, env, **options) as process:
+        process.status = process.wait(limit)
+    return process
+
+
+def free_ports(count=2):
+    """Ports that are free now, below the range from which the kernel gives out its own, so that no
+    outgoing connection takes one in between."""
+    found = []
+    while len(found) < count:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found
