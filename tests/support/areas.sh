@@ -19,14 +19,14 @@ count() {
 # does, counts as one failure.
 run_tap() {
     local log status=0 ok failed skipped
-    log=$BUILD/logs/$(basename "$1").tap
+    log=$BUILD/logs/$(basename "${*: -1}").tap
     mkdir -p "$BUILD/logs"
     CMOCKA_MESSAGE_OUTPUT=TAP "$@" >"$log" 2>&1 </dev/null || status=$?
     ok=$(grep -c '^ok ' "$log" || true)
     failed=$(grep -c '^not ok ' "$log" || true)
     skipped=$(grep -ciE '^(not )?ok .*# skip' "$log" || true)
     if [ $status -ne 0 ] && [ "$failed" = 0 ]; then failed=1; fi
-    grep -iE '# skip|^# [0-9]+ states' "$log" >&2 || true
+    grep -iE '# skip|^# [0-9]+ states|skipped:' "$log" >&2 || true
     if [ "$failed" != 0 ]; then
         printf '%s: exit status %d\n' "$*" $status >&2
         tail -n 60 "$log" >&2
@@ -39,6 +39,11 @@ area_unit() {
     for program in "$BUILD"/linux."$(uname -m)"/tests/unit/test_*; do
         if [ -f "$program" ] && [ -x "$program" ]; then run_tap "$program"; fi
     done
+}
+
+area_explore() {
+    run_tap "$BUILD/linux.$(uname -m)/tests/explore/explore"
+    run_tap "$PYTHON" "$ROOT/tests/explore/mutate.py"
 }
 
 # ---- Python tests of whole programs --------------------------------------------------------------
@@ -125,7 +130,7 @@ lint_banned() {
 # Only os/ (and the guard, which is made of system calls) sees the system's headers.
 lint_system_headers() {
     tracked 'launcher/*.[ch]' 'gdextension/*.[ch]' | grep -vE '^launcher/(os|guard)/' |
-        none_match '#include <(sys/|linux/|netinet/|arpa/|unistd|fcntl|poll|signal|pthread|dirent|windows|winsock|spawn)'
+        none_match '#include <(sys/|linux/|netinet/|arpa/|unistd|fcntl|poll|pthread|dirent|windows|winsock|spawn)'
 }
 
 lint_length() {

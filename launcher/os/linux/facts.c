@@ -1,0 +1,216 @@
+/* What /proc tells about a process. */
+#include "../posix/posix.h"
+#include "proc.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The most that is read of a command line: callers show less. */
+#define COMMAND_BYTES 4096
+/* Environments are limited by the kernel to a quarter of the stack, 2 MiB by default. */
+#define ENVIRONMENT_BYTES (16u << 20)
+#define VALUE_BYTES       256
+
+/* Why a file about the process could not be read: the process has ended meanwhile, or it is hidden
+ * from us. */
+static int failure(const struct os_identity *identity, int code) {
+    if (code == -EMFILE || code == -ENFILE || code == -ENOMEM)
+        return code;
+    return os_liveness(identity) == OS_DEAD ? -ESRCH : -EACCES;
+}
+
+/* Kernel threads and zombies have no command line, only a name. */
+static int command_from_name(int process, char *out, size_t size) {
+    char name[64];
+    ssize_t n = proc_read(process, "comm", name + 1, sizeof name - 2);
+    if (n < 0)
+        return (int)n;
+    if (n > 0 && name[n] == '\n')
+        n--;
+    name[0] = '[';
+    name[n + 1] = ']';
+    posix_text_printable(name, (size_t)n + 2, out, size);
+    return 0;
+}
+
+int os_process_command(const struct os_identity *identity, char *out, size_t size) {
+    char text[COMMAND_BYTES];
+    int rc = 0;
+    if (size == 0)
+        return -EINVAL;
+    out[0] = '\0';
+    int process = proc_open(identity);
+    if (process < 0)
+        return process;
+    ssize_t n = proc_read(process, "cmdline", text, sizeof text);
+    while (n > 0 && text[n - 1] == '\0')
+        n--;
+    if (n < 0)
+        rc = (int)n;
+    else if (n == 0)
+        rc = command_from_name(process, out, size);
+    else
+        posix_text_printable(text, (size_t)n, out, size);
+    close(process);
+    return rc < 0 ? failure(identity, rc) : 0;
+}
+
+int os_process_executable(const struct os_identity *identity, char *out, size_t size) {
+    char text[COMMAND_BYTES];
+    if (size == 0)
+        return -EINVAL;
+    out[0] = '\0';
+    int process = proc_open(identity);
+    if (process < 0)
+        return process;
+    ssize_t n = readlinkat(process, "exe", text, sizeof text);
+    int rc = n < 0 ? failure(identity, -errno) : 0;
+    close(process);
+    if (rc == 0)
+        posix_text_printable(text, (size_t)n, out, size);
+    return rc;
+}
+
+int os_process_parent(const struct os_identity *identity, int64_t *parent) {
+    struct proc_stat stat;
+    int rc = proc_stat_of(identity->pid, &stat);
+    if (rc == 0 && identity->start != 0 && identity->start != stat.start)
+        rc = -ESRCH;
+    if (rc == 0)
+        *parent = stat.parent;
+    return rc;
+}
+
+int os_process_user(const struct os_identity *identity, uint32_t *user) {
+    int process = proc_open(identity);
+    if (process < 0)
+        return process;
+    int rc = proc_user(process, user);
+    close(process);
+    return rc < 0 ? failure(identity, rc) : 0;
+}
+
+/* Finds NAME=value in a stream of entries that each end with NUL. A name only counts where an entry
+ * begins, so that text inside another variable's value is not taken for one. */
+struct search {
+    const char *name;
+    size_t matched; /* characters of the name seen in this entry */
+    enum { MATCHING, SKIPPING, TAKING } mode;
+    char *out;
+    size_t size, used;
+};
+
+/* Takes one character. Returns true when the value is complete. */
+static bool search_feed(struct search *search, char c) {
+    if (c == '\0') {
+        if (search->mode == TAKING)
+            return true;
+        search->mode = MATCHING;
+        search->matched = 0;
+    } else if (search->mode == TAKING) {
+        if (search->used < search->size)
+            search->out[search->used] = c;
+        search->used++;
+    } else if (search->mode == MATCHING) {
+        char expected = search->name[search->matched];
+        if (expected ? c == expected : c == '=')
+            search->matched++;
+        else
+            search->mode = SKIPPING;
+        if (!expected && search->mode == MATCHING)
+            search->mode = TAKING;
+    }
+    return false;
+}
+
+/* Ends the value. The last entry may lack its NUL. */
+static int search_finish(struct search *search) {
+    if (search->mode != TAKING)
+        return -ENOENT;
+    if (search->used >= search->size) {
+        search->out[0] = '\0';
+        return -ENOBUFS;
+    }
+    search->out[search->used] = '\0';
+    return 0;
+}
+
+static int search_environment(int fd, struct search *search) {
+    char chunk[4096];
+    for (size_t total = 0; total < ENVIRONMENT_BYTES;) {
+        ssize_t n = posix_read_all(fd, chunk, sizeof chunk);
+        if (n < 0)
+            return -EACCES;
+        if (n == 0)
+            return search_finish(search);
+        for (ssize_t i = 0; i < n; i++) {
+            if (search_feed(search, chunk[i]))
+                return search_finish(search);
+        }
+        total += (size_t)n;
+    }
+    return -EFBIG;
+}
+
+static int read_variable(int process, const struct os_identity *identity, const char *name,
+                         char *out, size_t size) {
+    struct search search = {.name = name, .out = out, .size = size};
+    int fd = proc_open_file(process, "environ");
+    if (fd < 0)
+        return failure(identity, fd);
+    int rc = search_environment(fd, &search);
+    close(fd);
+    return rc == -EACCES ? failure(identity, rc) : rc;
+}
+
+int os_process_variable(const struct os_identity *identity, const char *name, char *out,
+                        size_t size) {
+    if (size == 0 || !name[0] || strchr(name, '='))
+        return -EINVAL;
+    out[0] = '\0';
+    int process = proc_open(identity);
+    if (process < 0)
+        return process;
+    int rc = read_variable(process, identity, name, out, size);
+    if (rc < 0)
+        out[0] = '\0';
+    close(process);
+    return rc;
+}
+
+struct wanted {
+    const char *name, *value;
+    os_identity_fn fn;
+    void *arg;
+};
+
+/* Whether the process is our user's and has the variable with this value. */
+static bool is_wanted(const struct os_identity *identity, const struct wanted *wanted) {
+    char value[VALUE_BYTES];
+    uint32_t user;
+    int process = proc_open(identity);
+    if (process < 0)
+        return false;
+    bool found = proc_user(process, &user) == 0 && user == os_user_self() &&
+                 read_variable(process, identity, wanted->name, value, sizeof value) == 0 &&
+                 strcmp(value, wanted->value) == 0;
+    close(process);
+    return found;
+}
+
+static bool offer(int64_t pid, void *arg) {
+    const struct wanted *wanted = arg;
+    struct os_identity identity;
+    if (os_identity_of(pid, &identity) < 0 || !is_wanted(&identity, wanted) ||
+        os_liveness(&identity) == OS_DEAD)
+        return true;
+    return wanted->fn(&identity, wanted->arg);
+}
+
+int os_process_each(const char *name, const char *value, os_identity_fn fn, void *arg) {
+    struct wanted wanted = {.name = name, .value = value, .fn = fn, .arg = arg};
+    if (!name[0] || strchr(name, '=') || strlen(value) >= VALUE_BYTES)
+        return -EINVAL;
+    return proc_each(offer, &wanted);
+}

@@ -1,0 +1,97 @@
+#include "../os_fork.h"
+
+#include "procfs.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* clone() with nothing but an exit signal is fork(). It is called directly for two reasons: only
+ * so can the exit signal be chosen, and only so do no fork handlers run (libuv has one that closes
+ * the descriptors of its signal pipe by number, which in a process that has moved its descriptors
+ * are somebody else's). The leading arguments are in this order on x86, ARM and RISC-V. */
+static int fork_with(int exit_signal) {
+    long pid = syscall(SYS_clone, exit_signal, NULL, NULL, NULL, NULL);
+    return pid < 0 ? -errno : (int)pid;
+}
+
+int os_fork(void) {
+    return fork_with(SIGCHLD);
+}
+
+int os_fork_waking(void) {
+    return fork_with(SIGCONT);
+}
+
+int os_follow_parent(int parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0) < 0)
+        return -errno;
+    /* If it died before the line above took effect, no signal will ever come. */
+    return getppid() == parent ? 0 : -ESRCH;
+}
+
+int os_wait(int pid, int *status) {
+    pid_t done;
+    do {
+        done = waitpid(pid, status, __WALL);
+    } while (done < 0 && errno == EINTR);
+    return done < 0 ? -errno : 0;
+}
+
+struct closing {
+    int first;
+    int closed;
+};
+
+static void close_from_first(void *context, int fd) {
+    struct closing *closing = context;
+    if (fd >= closing->first) {
+        close(fd);
+        closing->closed++;
+    }
+}
+
+static void close_every_number(int first) {
+    struct rlimit limit;
+    int end = 1 << 20;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < (rlim_t)end)
+        end = (int)limit.rlim_cur;
+    for (int fd = first; fd < end; fd++)
+        close(fd);
+}
+
+void os_close_from(int first) {
+    struct closing closing = {.first = first};
+
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0)
+        return;
+    /* Before Linux 5.9, or forbidden by a sandbox. The walk may close the descriptor it reads the
+     * directory with, which cuts it short; it is repeated until that one is all there was to close.
+     */
+    do {
+        closing.closed = 0;
+        if (procfs_each_number("/proc/self/fd", close_from_first, &closing) < 0) {
+            close_every_number(first);
+            return;
+        }
+    } while (closing.closed > 1);
+}
+
+void os_set_name(const char *name) {
+    prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+int os_process_start(int pid, uint64_t *start) {
+    struct procfs_stat stat;
+    int result = procfs_read_stat(pid, &stat);
+
+    if (result == 0)
+        *start = stat.start;
+    return result;
+}

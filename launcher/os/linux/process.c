@@ -1,0 +1,72 @@
+/* Holding on to a process by pidfd. */
+#include "pidfd.h"
+#include "proc.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int os_process_signal(const struct os_process *process, int signal_number) {
+    if (process->handle == OS_NO_HANDLE)
+        return -EINVAL;
+    long rc = syscall(SYS_pidfd_send_signal, (int)process->handle, signal_number, NULL, 0u);
+    return rc < 0 ? -errno : 0;
+}
+
+int pidfd_verify(struct os_process *process) {
+    struct proc_stat stat;
+    uint64_t expected = process->identity.start;
+    int rc = proc_stat_of(process->identity.pid, &stat);
+    /* The descriptor was there before the entry was read. If what it refers to has not been
+     * collected even now, it had the pid all the time, and the entry is about it. */
+    if (os_process_signal(process, 0) == -ESRCH)
+        return -ESRCH;
+    if (rc < 0)
+        return rc == -EACCES && expected == 0 ? 0 : rc;
+    if (proc_stat_is_dead(&stat) || (expected != 0 && expected != stat.start))
+        return -ESRCH;
+    process->identity.start = stat.start;
+    return 0;
+}
+
+int os_process_open(struct os_process *process, const struct os_identity *identity) {
+    process->identity = *identity;
+    process->handle = OS_NO_HANDLE;
+    if (identity->pid <= 0 || identity->pid > INT32_MAX)
+        return -EINVAL;
+    long fd = syscall(SYS_pidfd_open, (pid_t)identity->pid, 0u);
+    if (fd < 0) {
+        /* A thread that is not the first of its process has a number of the same kind. */
+        return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
+    }
+    process->handle = fd;
+    int rc = pidfd_verify(process);
+    if (rc < 0)
+        os_process_close(process);
+    return rc;
+}
+
+int os_process_wait(const struct os_process *process, int timeout_ms) {
+    struct pollfd item = {.fd = (int)process->handle, .events = POLLIN};
+    int64_t deadline = os_clock_ms() + timeout_ms;
+    if (process->handle == OS_NO_HANDLE)
+        return -EINVAL;
+    for (;;) {
+        int n = poll(&item, 1, timeout_ms);
+        if (n > 0)
+            return item.revents & POLLNVAL ? -EBADF : 0;
+        if (n == 0)
+            return -ETIMEDOUT;
+        if (errno != EINTR)
+            return -errno;
+        if (timeout_ms > 0) {
+            int64_t left = deadline - os_clock_ms();
+            timeout_ms = left > 0 ? (int)left : 0;
+        }
+    }
+}
+
+void os_process_close(struct os_process *process) {
+    os_handle_close(&process->handle);
+}

@@ -1,0 +1,208 @@
+#include "procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A test build names a file that no kernel has, and so gets the scan. */
+#ifndef PROCFS_CHILDREN
+#define PROCFS_CHILDREN "children"
+#endif
+
+enum { PATH_SIZE = 64, CHUNK = 4096 };
+
+/* The kernel's own layout: the C libraries disagree about its name and its wrapper. */
+struct directory_entry {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+struct child_scan {
+    int parent;
+    procfs_visit *visit;
+    void *context;
+};
+
+struct thread_walk {
+    int pid;
+    bool unsupported;
+    procfs_visit *visit;
+    void *context;
+};
+
+/* Both append to a path and return its new end. A path here is a few fixed words and two numbers
+ * of ten digits at most, well below PATH_SIZE. */
+static char *put_text(char *at, const char *text) {
+    size_t length = strlen(text);
+    memcpy(at, text, length + 1);
+    return at + length;
+}
+
+static char *put_number(char *at, int number) {
+    char digits[12];
+    size_t used = sizeof digits;
+    unsigned rest = (unsigned)number;
+
+    digits[--used] = '\0';
+    do {
+        digits[--used] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    return put_text(at, digits + used);
+}
+
+static int open_read(const char *path, int flags) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    return fd < 0 ? -errno : fd;
+}
+
+static ssize_t read_some(int fd, char *buffer, size_t size) {
+    ssize_t got;
+    do {
+        got = read(fd, buffer, size);
+    } while (got < 0 && errno == EINTR);
+    return got < 0 ? -errno : got;
+}
+
+/* Steps over one field and the space behind it; NULL when the text ends before that. */
+static const char *next_field(const char *at) {
+    const char *space = at ? strchr(at, ' ') : NULL;
+    return space ? space + 1 : NULL;
+}
+
+static uint64_t number_at(const char *at) {
+    uint64_t value = 0;
+    for (; *at >= '0' && *at <= '9'; at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    return value;
+}
+
+/* The command name in field 2 may hold blanks and brackets; only what follows the last ')' has a
+ * fixed form: " S PPID PGRP …", where S is field 3. */
+static int parse_stat(const char *text, struct procfs_stat *out) {
+    const char *close = strrchr(text, ')');
+    const char *state = next_field(close);
+    const char *parent = next_field(state);
+    const char *group = next_field(parent);
+    const char *start = group;
+
+    for (int field = 5; field < 22; field++)
+        start = next_field(start);
+    if (!start)
+        return -EPROTO;
+    out->state = *state;
+    out->parent = (int)number_at(parent);
+    out->group = (int)number_at(group);
+    out->start = number_at(start);
+    return 0;
+}
+
+int procfs_read_stat(int pid, struct procfs_stat *out) {
+    char path[PATH_SIZE];
+    char text[1024];
+    ssize_t got;
+    int fd;
+
+    if (pid <= 0)
+        return -ESRCH;
+    put_text(put_number(put_text(path, "/proc/"), pid), "/stat");
+    fd = open_read(path, 0);
+    if (fd < 0)
+        return fd;
+    got = read_some(fd, text, sizeof text - 1);
+    close(fd);
+    if (got < 0)
+        return (int)got;
+    text[got] = '\0';
+    return parse_stat(text, out);
+}
+
+static bool is_number(const char *name) {
+    size_t length = strspn(name, "0123456789");
+    return length > 0 && length <= 9 && name[length] == '\0';
+}
+
+int procfs_each_number(const char *path, procfs_visit *visit, void *context) {
+    _Alignas(struct directory_entry) char entries[CHUNK];
+    long got;
+    int fd = open_read(path, O_DIRECTORY);
+
+    if (fd < 0)
+        return fd;
+    while ((got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0) {
+        for (long at = 0; at < got;) {
+            const struct directory_entry *entry = (const void *)(entries + at);
+            if (is_number(entry->name))
+                visit(context, (int)number_at(entry->name));
+            at += entry->length;
+        }
+    }
+    got = got < 0 ? -errno : 0;
+    close(fd);
+    return (int)got;
+}
+
+static void visit_if_child(void *context, int pid) {
+    const struct child_scan *scan = context;
+    struct procfs_stat stat;
+
+    if (procfs_read_stat(pid, &stat) == 0 && stat.parent == scan->parent)
+        scan->visit(scan->context, pid);
+}
+
+static int scan_for_children(int pid, procfs_visit *visit, void *context) {
+    struct child_scan scan = {pid, visit, context};
+    return procfs_each_number("/proc", visit_if_child, &scan);
+}
+
+/* The file holds "PID PID … "; a number may lie across two reads. */
+static void read_numbers(int fd, procfs_visit *visit, void *context) {
+    char text[CHUNK];
+    ssize_t got;
+    int number = 0;
+
+    while ((got = read_some(fd, text, sizeof text)) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                number = number * 10 + (text[i] - '0');
+            } else if (number > 0) {
+                visit(context, number);
+                number = 0;
+            }
+        }
+    }
+}
+
+static void visit_children_of_thread(void *context, int thread) {
+    struct thread_walk *walk = context;
+    char path[PATH_SIZE];
+    int fd;
+
+    put_number(put_text(put_number(put_text(path, "/proc/"), walk->pid), "/task/"), thread);
+    put_text(path + strlen(path), "/" PROCFS_CHILDREN);
+    fd = open_read(path, 0);
+    if (fd >= 0) {
+        read_numbers(fd, walk->visit, walk->context);
+        close(fd);
+    } else if (fd == -ENOENT && access("/proc/thread-self/" PROCFS_CHILDREN, F_OK) != 0) {
+        /* The thread did not just end: this kernel was built without the file. */
+        walk->unsupported = true;
+    }
+}
+
+int procfs_each_child(int pid, procfs_visit *visit, void *context) {
+    struct thread_walk walk = {pid, false, visit, context};
+    char path[PATH_SIZE];
+    int result;
+
+    put_text(put_number(put_text(path, "/proc/"), pid), "/task");
+    result = procfs_each_number(path, visit_children_of_thread, &walk);
+    return walk.unsupported ? scan_for_children(pid, visit, context) : result;
+}

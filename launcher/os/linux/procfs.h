@@ -1,0 +1,32 @@
+/* Reading /proc without the heap and without stdio, so that a process which was cloned and never
+ * called exec may use it.
+ *
+ * Every answer describes one moment that is already over. Who acts on one must pin the process
+ * first; tree.c shows how. Functions return 0 or -errno. */
+#ifndef TETHER_OS_LINUX_PROCFS_H
+#define TETHER_OS_LINUX_PROCFS_H
+
+#include <stdint.h>
+
+struct procfs_stat {
+    char state; /* the letter of /proc/PID/stat: R, S, D, T, t, Z, X … */
+    int parent; /* process id, even where a thread of that process did the fork */
+    int group;
+    uint64_t start; /* field 22: clock ticks since boot, what makes a pid unique */
+};
+
+typedef void procfs_visit(void *context, int number);
+
+int procfs_read_stat(int pid, struct procfs_stat *out);
+
+/* Calls visit for every entry of a directory whose name is a number. */
+int procfs_each_number(const char *path, procfs_visit *visit, void *context);
+
+/* Calls visit for every child of the process, whichever of its threads forked it.
+ *
+ * Complete for the caller itself as long as nobody reaps meanwhile: new children only ever join at
+ * the end of the kernel's list. For another process that runs, entries can be missed. A kernel
+ * without CONFIG_PROC_CHILDREN costs a scan of all processes. */
+int procfs_each_child(int pid, procfs_visit *visit, void *context);
+
+#endif

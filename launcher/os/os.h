@@ -1,0 +1,305 @@
+/* Everything Tether asks of the operating system, behind one interface.
+ *
+ * os/posix/ holds what Linux and macOS share, os/linux/ what only Linux has; other systems add
+ * directories of their own. Outside os/ nothing includes a system header.
+ *
+ * Unless a comment says otherwise: functions return 0 or a negative errno; a `struct error *` may
+ * be NULL; output is written only on success, except that text buffers always end up terminated and
+ * handles that were not opened read OS_NO_HANDLE; all handles are close-on-exec; no function keeps
+ * a pointer to its arguments; all are safe to call from any thread. */
+#ifndef TETHER_OS_H
+#define TETHER_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../error.h"
+
+/* A file descriptor on POSIX, a HANDLE on Windows. */
+typedef intptr_t os_handle;
+#define OS_NO_HANDLE ((os_handle)-1)
+
+/* Closes the handle and sets it to OS_NO_HANDLE; closing OS_NO_HANDLE does nothing. */
+void os_handle_close(os_handle *handle);
+
+/* ---- Identity ---- */
+
+/* A process, told apart from every other that had or will have its pid. `start` is the system's own
+ * start time in its own unit (Linux: field 22 of /proc/PID/stat), only ever compared for equality;
+ * 0 means that it is not known. Pid 1 is a valid identity: in a container it may well be the
+ * editor, but as a parent it more often means "orphaned", which is for the caller to judge. */
+struct os_identity {
+    int64_t pid;
+    uint64_t start;
+};
+
+/* Strict decimal text: digits only, no sign, space or leading zero, nothing behind, within range
+ * and above 0. Returns -EINVAL for anything else and -ERANGE for a number no process can have. */
+int os_pid_parse(const char *text, int64_t *pid);
+int os_start_parse(const char *text, uint64_t *start);
+
+/* The text that os_start_parse and os_pid_parse read back. */
+#define OS_NUMBER_MAX 21
+void os_pid_format(char out[OS_NUMBER_MAX], int64_t pid);
+void os_start_format(char out[OS_NUMBER_MAX], uint64_t start);
+
+/* Who has this pid now, zombies included. -ESRCH: nobody. -EACCES: somebody, but the system does
+ * not show who. */
+int os_identity_of(int64_t pid, struct os_identity *identity);
+int os_identity_self(struct os_identity *identity);
+
+/* The parent of the calling process. -ESRCH when it is outside our pid namespace. */
+int os_identity_parent(struct os_identity *identity);
+
+/* OS_UNKNOWN is what the system would not tell; it must never be treated as dead. */
+enum os_life { OS_UNKNOWN = 0, OS_ALIVE, OS_DEAD };
+
+/* A zombie is dead, and so is an identity whose pid now belongs to another start. With an unknown
+ * start any living process of that pid counts. A pid that no process can have is unknown. */
+enum os_life os_liveness(const struct os_identity *identity);
+
+enum os_answer { OS_MAYBE = 0, OS_YES, OS_NO };
+
+/* Whether the process counts pids as we do. If not, a pid it sends means nothing here. */
+enum os_answer os_same_namespace(int64_t pid);
+
+/* ---- Processes ---- */
+
+/* A process that is held on to: the handle refers to this very process even after its pid has been
+ * given to another. On POSIX the handle polls readable once the process has exited, on Windows it
+ * is signalled. Whoever opened it closes it. */
+struct os_process {
+    struct os_identity identity;
+    os_handle handle;
+};
+
+/* Opens the process and makes sure afterwards that it is the one meant; fills in a start that was
+ * unknown if the system shows it. -ESRCH: no such process, or dead, or the pid is another's now.
+ * -EACCES: the start cannot be verified. -ENOSYS: no such handles here; poll os_liveness. */
+int os_process_open(struct os_process *process, const struct os_identity *identity);
+
+/* Sends the signal to exactly this process. -ESRCH: it has been reaped. */
+int os_process_signal(const struct os_process *process, int signal_number);
+
+/* Waits until the process has exited: 0, or -ETIMEDOUT. 0 ms asks without waiting, a negative time
+ * waits for ever. It may be anybody's child; its status is not collected. */
+int os_process_wait(const struct os_process *process, int timeout_ms);
+
+/* Also accepts a process that was never opened, if its handle is OS_NO_HANDLE. */
+void os_process_close(struct os_process *process);
+
+/* Facts about a process. With a known start they are about that process or fail with -ESRCH, also
+ * if the pid changes hands meanwhile. -EACCES: the system does not show them to us.
+ * Command and executable are made for people: control characters and broken UTF-8 come out as '?',
+ * and text cut for space ends in "...". */
+int os_process_command(const struct os_identity *identity, char *out, size_t size);
+int os_process_executable(const struct os_identity *identity, char *out, size_t size);
+int os_process_parent(const struct os_identity *identity, int64_t *parent);
+
+/* Users are uids on POSIX and the last part of the SID on Windows. */
+int os_process_user(const struct os_identity *identity, uint32_t *user);
+uint32_t os_user_self(void);
+
+/* A variable as it was when the process started. -ENOENT: not set. -ENOBUFS: longer than out. */
+int os_process_variable(const struct os_identity *identity, const char *name, char *out,
+                        size_t size);
+
+/* Return false to end the iteration. */
+typedef bool (*os_identity_fn)(const struct os_identity *identity, void *arg);
+
+/* Calls fn for each living process of our user whose environment has name=value, the caller's own
+ * included; those whose environment is hidden from us are passed over. value: below 256 bytes. */
+int os_process_each(const char *name, const char *value, os_identity_fn fn, void *arg);
+
+/* Ends a process that an earlier daemon left behind, with all below it: SIGTERM, the grace, then
+ * freeze and kill. Blocks until they are gone. -ESRCH: it is gone already. The caller has made sure
+ * that it is ours to end. */
+int os_orphan_end(const struct os_identity *root, int grace_ms);
+
+/* ---- Private directories ---- */
+
+#define OS_PATH_MAX        1024
+#define OS_SOCKET_PATH_MAX 108
+
+/* An open directory that was found to be ours alone. Close handle with os_dir_finish. */
+struct os_dir {
+    os_handle handle;
+    char path[OS_PATH_MAX];
+};
+
+/* Where an instance keeps its state: <state_dir>/<instance> if state_dir is neither NULL nor empty
+ * (it must be absolute), else /run/user/UID/tether/<instance> if the first part is a directory of
+ * ours, else /tmp/tether-UID/<instance>. Depends on no environment variable: the caller passes the
+ * value of TETHER_STATE_DIR. instance: letters, digits, '-', '_' and '.', at most 64. */
+int os_instance_path(const char *state_dir, const char *instance, char *out, size_t size,
+                     struct error *err);
+
+/* Opens the directory; its last two levels must be real directories that are ours with no access
+ * for others, everything above is the system's. With create, missing ones of the two are made with
+ * mode 0700. Nothing is ever repaired: what others could write to before is not trusted after a
+ * chmod, so the error names the path, its owner or mode, and the remedy. -ENOENT: not there. */
+int os_dir_open(struct os_dir *dir, const char *path, bool create, struct error *err);
+
+/* The same for one level below an open directory. */
+int os_dir_enter(struct os_dir *dir, const struct os_dir *parent, const char *name, bool create,
+                 struct error *err);
+
+/* Also accepts a directory that failed to open. */
+void os_dir_finish(struct os_dir *dir);
+
+/* Return false to end the iteration. Removing entries from within is allowed. */
+typedef bool (*os_name_fn)(const char *name, void *arg);
+int os_dir_each(const struct os_dir *dir, os_name_fn fn, void *arg);
+
+/* Where the control socket of an instance is: control.sock in its directory if the system's limit
+ * for socket paths allows, else /tmp/tether-UID/<hash>.sock, where the hash is FNV-1a 64 of the
+ * directory's path in 16 hexadecimal digits. That directory is checked as os_dir_open does, and
+ * made if create is set. Servers and clients both come here. (Windows: the name of a pipe.) */
+int os_control_path(const struct os_dir *instance, bool create, char *out, size_t size,
+                    struct error *err);
+
+/* Removes a socket left at that path; 0 if there is none. Only for who holds the lock. */
+int os_control_remove(const struct os_dir *instance, struct error *err);
+
+/* ---- Files in a private directory ---- */
+
+/* Names are plain: not empty, no slash, not "." or "..". Anything else is -EINVAL. */
+
+/* Puts the whole content in place or changes nothing and leaves nothing behind. Survives a killed
+ * writer, not a power failure: the content is about processes, which do not survive one either. */
+int os_file_write(const struct os_dir *dir, const char *name, const void *data, size_t length,
+                  struct error *err);
+
+/* Reads a whole regular file of ours, and terminates it. -EFBIG: length would reach size. -EPERM:
+ * not ours, or not a regular file. -ELOOP: a symlink. length may be NULL. */
+int os_file_read(const struct os_dir *dir, const char *name, char *out, size_t size,
+                 size_t *length);
+
+/* Removes the entry, never what a symlink points to. 0 also if it is not there. */
+int os_file_remove(const struct os_dir *dir, const char *name);
+
+/* Whether the name is one that os_file_write uses on its way. While the instance's lock is held and
+ * no other thread writes, such a file belongs to a writer that was killed and can be removed. */
+bool os_file_is_temporary(const char *name);
+
+/* Opens a file of ours for appending, made if missing, and tells its size. -EPERM: not ours. */
+int os_file_append(const struct os_dir *dir, const char *name, os_handle *handle, uint64_t *size);
+
+/* Gives the entry another name, in place of what has that name. */
+int os_file_rename(const struct os_dir *dir, const char *from, const char *to);
+
+/* Waits until an entry of the directory comes or goes, or the time is over. A change that comes
+ * just before the call is not noticed: for who asks again anyway. */
+void os_dir_wait(const struct os_dir *dir, int limit_ms);
+
+/* ---- Locks ---- */
+
+/* Takes the exclusive lock on a file of the directory, made if missing and never removed, without
+ * waiting. The kernel keeps the lock until the last copy of the handle is closed: it passes through
+ * fork and, if the handle is inherited, through exec. -EWOULDBLOCK: another holds it. */
+int os_lock_take(os_handle *lock, const struct os_dir *dir, const char *name, struct error *err);
+
+/* For a process that was started with the lock in an inherited handle: checks that it is that file
+ * and that this handle holds the lock, and keeps the handle from being inherited further. */
+int os_lock_adopt(os_handle lock, const struct os_dir *dir, const char *name, struct error *err);
+
+/* 1 if anybody, the caller included, holds the lock, else 0. Asking takes nothing: it never makes
+ * an os_lock_take at the same moment fail. */
+int os_lock_is_held(const struct os_dir *dir, const char *name);
+
+/* ---- The other end of a control connection ---- */
+
+/* What the kernel vouches for. process.identity.pid is 0 if the peer is in a pid namespace that we
+ * do not see; then there is no handle either. process.identity.start is 0 if hidden from us.
+ * process.handle is OS_NO_HANDLE where the system has none; else os_process_close it. */
+struct os_peer {
+    struct os_process process;
+    uint32_t user;
+    uint32_t group;
+};
+
+/* -ESRCH: the process that connected no longer lives, even if another holds its socket. On kernels
+ * without SO_PEERPIDFD (before 6.5) a pid that died and was given away since the connect is not
+ * noticed. */
+int os_peer_of(os_handle connection, struct os_peer *peer);
+
+/* ---- Ports ---- */
+
+/* Whether a server could listen on 127.0.0.1:port now, with nobody on [::1] or a wildcard address
+ * to be reached in its place. -EADDRINUSE: somebody is there. -EAGAIN: nobody is, but connections
+ * of one that is gone (and had not set SO_REUSEADDR) block it for up to a minute. -EACCES: the
+ * system keeps the port. */
+int os_port_try(uint16_t port, struct error *err);
+
+/* A blocking socket that listens on 127.0.0.1. Port 0 lets the system choose; os_socket_port tells
+ * which. */
+int os_listen(os_handle *listener, uint16_t port, int backlog, struct error *err);
+int os_socket_port(os_handle handle, uint16_t *port);
+
+/* Who is on a port. identity.pid is 0 if no process could be named: it belongs to another user or
+ * another pid namespace; user is known all the same. Of several processes that share the socket
+ * (a server and its children) it is the oldest, and count says how many there are. listening is
+ * false for a process that merely has a connection which uses the port. */
+struct os_port_holder {
+    struct os_identity identity;
+    uint32_t user;
+    unsigned count;
+    bool listening;
+    char executable[256];
+    char command[256];
+};
+
+/* -ENOENT: nobody that the system shows; closed connections that still wait do not count. Runs no
+ * program and asks no privilege. */
+int os_port_holder(uint16_t port, struct os_port_holder *holder);
+
+/* ---- Notifications ---- */
+
+/* Makes the socket to which a server says READY=1, and tells its path, for NOTIFY_SOCKET. */
+int os_notify_open(const struct os_dir *dir, os_handle *handle, char path[OS_SOCKET_PATH_MAX],
+                   struct error *err);
+
+/* Takes one text without waiting: 0, or -EAGAIN when there is none. */
+int os_notify_receive(os_handle handle, char *out, size_t size);
+
+void os_notify_remove(const char *path);
+
+/* Tells a service manager; '@' at the start of the path means a name outside the file system. */
+int os_notify_send(const char *path, const char *text);
+
+/* ---- The rest ---- */
+
+/* Writes all of it. */
+int os_write(os_handle handle, const void *data, size_t length);
+
+/* Returns the count, 0 at the end, or -errno (-EAGAIN: nothing is there now). */
+int64_t os_read(os_handle handle, void *out, size_t size);
+
+/* Seconds of the system's clock as a date and time of day. */
+struct tm;
+bool os_utc(int64_t seconds, struct tm *parts);
+
+/* "Killed", "Segmentation fault", … */
+const char *os_signal_name(int number);
+
+/* Milliseconds that never jump and do not run while the machine sleeps. */
+int64_t os_clock_ms(void);
+
+int os_random(void *out, size_t size);
+
+/* Opens whichever of the descriptors 0 to 2 are closed to the null device, so that no file of ours
+ * ever lands there. Called first thing in main. */
+int os_stdio_ensure(void);
+
+/* Closes every descriptor from lowest up. For single-threaded processes just before exec or just
+ * after fork. */
+void os_close_from(int lowest);
+
+/* The system's text for an error code of either sign: os_error_text(rc).text. */
+struct os_error_text {
+    char text[96];
+};
+struct os_error_text os_error_text(int code);
+
+#endif

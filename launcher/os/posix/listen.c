@@ -1,0 +1,51 @@
+/* Listening sockets on the loopback address. */
+#include "posix.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int bind_loopback(int fd, uint16_t port, int backlog) {
+    /* Connections of a predecessor that is gone must not keep us from its port. */
+    int on = 1;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, backlog) < 0)
+        return -errno;
+    return 0;
+}
+
+int os_listen(os_handle *listener, uint16_t port, int backlog, struct error *err) {
+    *listener = OS_NO_HANDLE;
+    int fd = posix_socket(AF_INET);
+    if (fd < 0)
+        return error_set(err, fd, "cannot open a socket: %s", os_error_text(fd).text);
+    int rc = bind_loopback(fd, port, backlog);
+    if (rc < 0) {
+        close(fd);
+        return error_set(err, rc, "cannot listen on 127.0.0.1:%u: %s", (unsigned)port,
+                         os_error_text(rc).text);
+    }
+    *listener = fd;
+    return 0;
+}
+
+int os_socket_port(os_handle handle, uint16_t *port) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {0};
+    socklen_t length = sizeof address;
+    if (getsockname((int)handle, &address.any, &length) < 0)
+        return -errno;
+    if (address.any.sa_family == AF_INET)
+        *port = ntohs(address.v4.sin_port);
+    else if (address.any.sa_family == AF_INET6)
+        *port = ntohs(address.v6.sin6_port);
+    else
+        return -EAFNOSUPPORT;
+    return 0;
+}

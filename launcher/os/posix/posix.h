@@ -1,0 +1,32 @@
+/* Shared by the POSIX parts of the OS layer; not for use outside os/. */
+#ifndef TETHER_OS_POSIX_H
+#define TETHER_OS_POSIX_H
+
+#include "../os.h"
+
+#include <sys/types.h>
+
+/* A name that cannot lead out of its directory. */
+bool posix_name_is_plain(const char *name);
+
+/* Like os_dir_open, but the last `levels` (1 or 2) levels are ours. */
+int posix_dir_open(struct os_dir *dir, const char *path, int levels, bool create,
+                   struct error *err);
+
+/* Writes "<directory>/<name>", or returns -ENAMETOOLONG. */
+int posix_path_join(char *out, size_t size, const char *directory, const char *name);
+
+/* Reads until the end or until size bytes, through interruptions. Returns the count or -errno. */
+ssize_t posix_read_all(int fd, void *out, size_t size);
+
+/* A stream socket that exec does not pass on. Returns it or -errno. */
+int posix_socket(int domain);
+
+/* Makes exec close the descriptor. */
+int posix_cloexec(int fd);
+
+/* Copies text that came from another process so that it can be shown: NUL becomes a space, control
+ * characters and broken UTF-8 become '?', and what does not fit is cut with "..." at the end. */
+void posix_text_printable(const char *in, size_t length, char *out, size_t size);
+
+#endif

@@ -1,0 +1,68 @@
+/* Reading and writing descriptors, files that grow, and a few words for people. */
+#include "posix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int os_write(os_handle handle, const void *data, size_t length) {
+    const char *at = data;
+    while (length > 0) {
+        ssize_t count = write((int)handle, at, length);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return -errno;
+        at += count;
+        length -= (size_t)count;
+    }
+    return 0;
+}
+
+int64_t os_read(os_handle handle, void *out, size_t size) {
+    ssize_t count;
+    do
+        count = read((int)handle, out, size);
+    while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+int os_file_append(const struct os_dir *dir, const char *name, os_handle *handle, uint64_t *size) {
+    struct stat stat;
+    int fd = -1;
+    *handle = OS_NO_HANDLE;
+    if (!posix_name_is_plain(name))
+        return -EINVAL;
+    fd = openat((int)dir->handle, name,
+                O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK,
+                S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode) || stat.st_uid != geteuid()) {
+        close(fd);
+        return -EPERM;
+    }
+    *handle = fd;
+    *size = (uint64_t)stat.st_size;
+    return 0;
+}
+
+int os_file_rename(const struct os_dir *dir, const char *from, const char *to) {
+    if (!posix_name_is_plain(from) || !posix_name_is_plain(to))
+        return -EINVAL;
+    return renameat((int)dir->handle, from, (int)dir->handle, to) < 0 ? -errno : 0;
+}
+
+bool os_utc(int64_t seconds, struct tm *parts) {
+    time_t when = (time_t)seconds;
+    return gmtime_r(&when, parts) != NULL;
+}
+
+const char *os_signal_name(int number) {
+    const char *name = strsignal(number);
+    return name ? name : "unknown";
+}

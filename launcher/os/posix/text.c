@@ -1,0 +1,67 @@
+/* Text of other processes, made safe to show: what comes out is valid UTF-8 on one line. */
+#include "posix.h"
+
+#include <string.h>
+
+/* The length of the well-formed printable UTF-8 character at `in`, or 0 if there is none. */
+static size_t printable_length(const unsigned char *in, size_t left) {
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t length;
+    uint32_t code;
+    if (in[0] < 0x80)
+        return in[0] >= 0x20 && in[0] != 0x7f;
+    if ((in[0] & 0xe0) == 0xc0)
+        length = 2, code = in[0] & 0x1f;
+    else if ((in[0] & 0xf0) == 0xe0)
+        length = 3, code = in[0] & 0x0f;
+    else if ((in[0] & 0xf8) == 0xf0)
+        length = 4, code = in[0] & 0x07;
+    else
+        return 0;
+    if (length > left)
+        return 0;
+    for (size_t i = 1; i < length; i++) {
+        if ((in[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (in[i] & 0x3f);
+    }
+    if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+        return 0;
+    /* Second set of control characters, line separators, and overrides of writing direction. */
+    if (code < 0xa0 || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+        return 0;
+    return length;
+}
+
+/* Ends the text at `used` with dots, taking whole characters away until they fit. */
+static void cut(char *out, size_t size, size_t used) {
+    if (size < 4) {
+        out[0] = '\0';
+        return;
+    }
+    while (used > size - 4 || ((unsigned char)out[used] & 0xc0) == 0x80)
+        used--;
+    memcpy(out + used, "...", 4);
+}
+
+void posix_text_printable(const char *in, size_t length, char *out, size_t size) {
+    size_t used = 0, at = 0;
+    if (size == 0)
+        return;
+    while (at < length) {
+        size_t step = printable_length((const unsigned char *)in + at, length - at);
+        size_t width = step ? step : 1;
+        if (used + width >= size) {
+            out[used] = '\0';
+            cut(out, size, used);
+            return;
+        }
+        if (step)
+            memcpy(out + used, in + at, step);
+        else
+            out[used] = in[at] ? '?' : ' ';
+        used += width;
+        at += width;
+    }
+    out[used] = '\0';
+}

@@ -1,0 +1,333 @@
+/* What the server is given, what the guard keeps, and what is told of the server's end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "../support/guard_checks.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct harness_record exit_of(const char *what, const char *argument) {
+    struct harness_record spawned;
+    struct harness_record record;
+    struct harness harness;
+
+    check_start_probe(&harness, what, argument);
+    check_await(&harness, GUARD_SPAWNED, &spawned);
+    assert_true(spawned.event.start > 0);
+    assert_true(harness_next(&harness, &record));
+    assert_int_equal(record.type, GUARD_ROOT_EXITED);
+    assert_int_equal(record.event.pid, spawned.event.pid);
+    check_done(&harness, true);
+    check_finish(&harness);
+    return record;
+}
+
+/* D7 */
+static void test_exit_code_and_signal_are_told_apart(void **state) {
+    struct harness_record record;
+
+    (void)state;
+    record = exit_of("exit", "0");
+    assert_false(record.event.exit.signalled);
+    assert_int_equal(record.event.exit.value, 0);
+    record = exit_of("exit", "137");
+    assert_false(record.event.exit.signalled);
+    assert_int_equal(record.event.exit.value, 137);
+    record = exit_of("raise", "9");
+    assert_true(record.event.exit.signalled);
+    assert_int_equal(record.event.exit.value, SIGKILL);
+}
+
+static void assert_exec_fails(const char *command, const char *cwd, enum guard_step step, int error,
+                              const char *word) {
+    const char *const argv[] = {command, NULL};
+    const struct guard_spec spec = {.argv = argv, .cwd = cwd};
+    struct harness_options options = {.argv = argv, .cwd = cwd};
+    struct harness_record record;
+    struct harness harness;
+    struct error err;
+
+    harness_start(&harness, &options);
+    assert_true(harness_next(&harness, &record));
+    assert_int_equal(record.type, HARNESS_STARTED);
+    assert_true(harness_next(&harness, &record));
+    assert_int_equal(record.type, GUARD_EXEC_FAILED);
+    assert_int_equal(record.event.step, step);
+    assert_int_equal(record.event.error, error);
+    assert_int_equal(guard_explain(&record.event, &spec, &err), -error);
+    assert_non_null(strstr(err.message, command));
+    assert_non_null(strstr(err.message, strerror(error)));
+    assert_non_null(strstr(err.message, word));
+    assert_true(harness_next(&harness, &record));
+    assert_int_equal(record.type, GUARD_TREE_EMPTY);
+    check_done(&harness, true);
+    check_finish(&harness);
+}
+
+/* D6 */
+static void test_exec_failure_is_told(void **state) {
+    (void)state;
+    assert_exec_fails("/nonexistent/server", NULL, GUARD_STEP_EXEC, ENOENT, "PATH");
+    assert_exec_fails("no-such-server-anywhere", NULL, GUARD_STEP_EXEC, ENOENT, "PATH");
+    assert_exec_fails("/etc/passwd", NULL, GUARD_STEP_EXEC, EACCES, "permission");
+    assert_exec_fails("sh", "/nonexistent", GUARD_STEP_CHDIR, ENOENT, "/nonexistent");
+}
+
+/* What the daemon itself has must not show in the server. */
+static void be_untidy(void) {
+    sigset_t blocked;
+
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR2);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    if (dup2(STDERR_FILENO, 42) < 0 || dup2(STDERR_FILENO, 99) < 0)
+        _exit(3);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static int listen_on_loopback(void) {
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+static int port_of(int fd) {
+    struct sockaddr_in address = {0};
+    socklen_t size = sizeof address;
+
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    return ntohs(address.sin_port);
+}
+
+static void report_start(struct harness *harness, struct harness_options options, int *pid) {
+    struct harness_record record;
+
+    options.prepare = be_untidy;
+    check_start(harness, "probe", "report", NULL, options);
+    check_await(harness, GUARD_SPAWNED, &record);
+    *pid = record.event.pid;
+    check_finish(harness);
+    check_says(harness, "end");
+}
+
+/* D5, and what a server may expect of whoever starts it. */
+static void test_server_inherits_nothing_else(void **state) {
+    const char *const envp[] = {"PROBE=1 2", "LISTEN_FDS=7", "LISTEN_PID=1", NULL};
+    struct harness harness;
+    char line[128];
+    int pid;
+
+    (void)state;
+    report_start(&harness, (struct harness_options){.envp = envp, .cwd = "/proc"}, &pid);
+    check_says(&harness, "fds 0 1 2");
+    snprintf(line, sizeof line, "pid %d group %d session %d", pid, pid, pid);
+    check_says(&harness, line);
+    snprintf(line, sizeof line, "nice %d", getpriority(PRIO_PROCESS, 0));
+    check_says(&harness, line);
+    check_says(&harness, "cwd /proc");
+    check_says(&harness, "SigBlk:\t0000000000000000");
+    check_says(&harness, "SigIgn:\t0000000000000000");
+    check_says(&harness, "PROBE=1 2");
+    check_says(&harness, "LISTEN_PID=-");
+    check_says(&harness, "LISTEN_FDS=-");
+}
+
+/* F5 */
+static void test_sockets_are_handed_down(void **state) {
+    const char *const names[] = {"http", "ws"};
+    const char *const envp[] = {"LISTEN_FDS=7", "LISTEN_PID=1", "PROBE=x", "LISTEN_FDNAMES=z",
+                                NULL};
+    int fds[2] = {listen_on_loopback(), listen_on_loopback()};
+    struct harness_options options = {.envp = envp, .listen_fds = fds, .listen_count = 2};
+    struct harness harness;
+    char line[64];
+    int pid;
+
+    (void)state;
+    options.listen_names = names;
+    report_start(&harness, options, &pid);
+    check_says(&harness, "fds 0 1 2 3 4");
+    snprintf(line, sizeof line, "LISTEN_PID=%d", pid);
+    check_says(&harness, line);
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, "listener %d %d", 3 + i, port_of(fds[i]));
+        check_says(&harness, line);
+    }
+    check_says(&harness, "LISTEN_FDS=2");
+    check_says(&harness, "LISTEN_FDNAMES=http:ws");
+    check_says(&harness, "PROBE=x");
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static const int crossed[3] = {10, 5, 3};
+
+static void open_crossed(void) {
+    const char *const paths[3] = {"/dev/full", "/dev/null", "/dev/zero"};
+
+    for (int i = 0; i < 3; i++) {
+        int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || (fd != crossed[i] && dup3(fd, crossed[i], O_CLOEXEC) < 0))
+            _exit(3);
+    }
+}
+
+/* F5: whatever numbers they had, each arrives at its place. */
+static void test_descriptors_may_overlap(void **state) {
+    const char *const argv[] = {"sh", "-c",
+                                "readlink /proc/self/fd/3 /proc/self/fd/4 /proc/self/fd/5", NULL};
+    struct harness_options options = {
+        .argv = argv, .listen_fds = crossed, .listen_count = 3, .prepare = open_crossed};
+    struct harness harness;
+
+    (void)state;
+    harness_start(&harness, &options);
+    check_finish(&harness);
+    check_says(&harness, "/dev/full\n/dev/null\n/dev/zero");
+}
+
+static void test_old_kernel_closes_descriptors(void **state) {
+    struct harness harness;
+
+    (void)state;
+    check_start(&harness, "probe", "report", NULL,
+                (struct harness_options){.prepare = check_be_old_kernel});
+    check_finish(&harness);
+    check_says(&harness, "fds 0 1 2");
+}
+
+static char *arguments; /* of this program: the area that ps shows */
+static size_t arguments_size;
+
+static void read_text(int pid, const char *file, char *text, size_t size) {
+    char path[64];
+    FILE *stream;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    stream = fopen(path, "re");
+    assert_non_null(stream);
+    text[fread(text, 1, size - 1, stream)] = '\0';
+    fclose(stream);
+}
+
+/* A search for the daemon's command line must not find the guard, while the server may be given
+ * words out of that very command line. */
+static void test_guard_has_its_own_name(void **state) {
+    char kept[4096];
+    char name[64];
+    struct harness_record record;
+    struct harness harness;
+
+    (void)state;
+    assert_true(arguments_size < sizeof kept);
+    if (arguments_size < sizeof "tether guard")
+        skip();
+    memcpy(kept, arguments, arguments_size);
+    check_start(&harness, "probe", "obey", NULL,
+                (struct harness_options){.title = arguments, .title_size = arguments_size});
+    check_await(&harness, GUARD_SPAWNED, &record);
+    assert_true(harness_lines(&harness, 1));
+    check_state(harness.guard, 'S');
+    read_text(harness.guard, "comm", name, sizeof name);
+    assert_string_equal(name, "tether-guard\n");
+    read_text(harness.guard, "cmdline", name, sizeof name);
+    assert_string_equal(name, "tether guard");
+    assert_memory_equal(arguments, kept, arguments_size);
+    kill(harness.daemon, SIGKILL);
+    check_finish(&harness);
+}
+
+/* The guard keeps neither the server's output (its end would not show) nor the sockets. */
+static void test_guard_holds_only_its_own(void **state) {
+    int fds[1] = {listen_on_loopback()};
+    struct harness_record record;
+    struct harness harness;
+    char path[64];
+    char target[128];
+    int open_fds = 0;
+
+    (void)state;
+    check_start(&harness, "probe", "obey", NULL,
+                (struct harness_options){.listen_fds = fds, .listen_count = 1});
+    check_await(&harness, GUARD_SPAWNED, &record);
+    check_state(harness.guard, 'S');
+    for (int fd = 0; fd < 256; fd++) {
+        ssize_t length;
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", harness.guard, fd);
+        length = readlink(path, target, sizeof target - 1);
+        open_fds += length > 0;
+        target[length > 0 ? length : 0] = '\0';
+        if (fd < 3)
+            assert_string_equal(target, "/dev/null");
+    }
+    assert_int_equal(open_fds, 4); /* exec is through: 0-2 and the channel */
+    kill(harness.daemon, SIGKILL);
+    check_finish(&harness);
+    close(fds[0]);
+}
+
+static void test_bad_specs_are_refused(void **state) {
+    const char *const empty[] = {NULL};
+    const char *const argv[] = {"server", NULL};
+    const char *const names[] = {"a:b"};
+    const int fds[] = {0};
+    struct guard guard;
+    struct error err;
+
+    (void)state;
+    assert_int_equal(guard_start(&(struct guard_spec){.argv = empty}, &guard, &err), -EINVAL);
+    assert_int_equal(guard.fd, -1);
+    assert_int_equal(guard_start(&(struct guard_spec){.argv = argv,
+                                                      .listen_fds = fds,
+                                                      .listen_names = names,
+                                                      .listen_count = 1},
+                                 &guard, &err),
+                     -EINVAL);
+    assert_int_equal(
+        guard_start(&(struct guard_spec){.argv = argv, .listen_count = 100000}, &guard, &err),
+        -EINVAL);
+    assert_int_equal(guard_kill(&guard), -ESRCH);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        guard_test(test_exit_code_and_signal_are_told_apart),
+        guard_test(test_exec_failure_is_told),
+        guard_test(test_server_inherits_nothing_else),
+        guard_test(test_sockets_are_handed_down),
+        guard_test(test_descriptors_may_overlap),
+        guard_test(test_old_kernel_closes_descriptors),
+        guard_test(test_guard_has_its_own_name),
+        guard_test(test_guard_holds_only_its_own),
+        guard_test(test_bad_specs_are_refused),
+    };
+
+    arguments = argv[0];
+    arguments_size = (size_t)(argv[argc - 1] - argv[0]) + strlen(argv[argc - 1]) + 1;
+    /* An argument names the tests to run, with * and ?. */
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
