@@ -1,0 +1,254 @@
+/* Why the server is still alive, and words for everything that `status` and logs show. */
+#include "internal.h"
+
+#include <string.h>
+
+static uint64_t remaining(uint64_t deadline, uint64_t now) {
+    if (deadline == LIFECYCLE_NEVER)
+        return LIFECYCLE_NEVER;
+    return deadline > now ? deadline - now : 0;
+}
+
+static uint64_t idle_end(const struct lifecycle *l) {
+    if (l->config.idle_limit_ms == 0 || l->idle_since == LIFECYCLE_NEVER)
+        return LIFECYCLE_NEVER;
+    return l->idle_since + l->config.idle_limit_ms;
+}
+
+/* Counts the sessions; returns when the last of them runs out, NEVER unless all are kept places. */
+static uint64_t explain_sessions(const struct lifecycle *l, struct lifecycle_why *why) {
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < l->session_count; i++) {
+        const struct lifecycle_session *s = &l->sessions[i];
+        if (!lifecycle_session_counts(s))
+            continue;
+        why->sessions++;
+        if (s->link != LIFECYCLE_CONNECTED)
+            why->away++;
+        uint64_t end = s->link == LIFECYCLE_HELD ? s->until : LIFECYCLE_NEVER;
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
+static enum lifecycle_why_kind explain_owner(const struct lifecycle *l) {
+    if (l->ownership == LIFECYCLE_UNARMED)
+        return LIFECYCLE_WHY_UNARMED;
+    switch (l->owner_liveness) {
+    case LIFECYCLE_ALIVE:
+        return LIFECYCLE_WHY_OWNER;
+    case LIFECYCLE_DEAD:
+        return LIFECYCLE_WHY_GRACE;
+    case LIFECYCLE_UNKNOWN:
+        break;
+    }
+    return LIFECYCLE_WHY_OWNER_UNKNOWN;
+}
+
+struct lifecycle_why lifecycle_explain(const struct lifecycle *l, uint64_t now_ms) {
+    struct lifecycle_why why = {.cause = l->cause,
+                                .owner = l->owner,
+                                .owner_liveness = l->owner_liveness,
+                                .remaining_ms = LIFECYCLE_NEVER};
+    uint64_t sessions_end = explain_sessions(l, &why);
+    if (l->server == LIFECYCLE_STOPPED) {
+        why.kind = LIFECYCLE_WHY_ENDED;
+    } else if (server_ending(l)) {
+        why.kind = LIFECYCLE_WHY_STOPPING;
+        why.remaining_ms = remaining(server_deadline(l), now_ms);
+    } else if (why.sessions > 0) {
+        why.kind = sessions_end == LIFECYCLE_NEVER ? LIFECYCLE_WHY_SESSIONS : LIFECYCLE_WHY_HOLD;
+        why.remaining_ms = remaining(sessions_end, now_ms);
+    } else {
+        why.kind = explain_owner(l);
+        why.remaining_ms =
+            remaining(why.kind == LIFECYCLE_WHY_GRACE ? l->orphan_by : idle_end(l), now_ms);
+    }
+    return why;
+}
+
+/* ---- Names ---- */
+
+#define NAME(table, value) name_of((table), sizeof(table) / sizeof *(table), (size_t)(value))
+
+static const char *name_of(const char *const *table, size_t count, size_t value) {
+    return value < count && table[value] ? table[value] : "?";
+}
+
+static const char *const server_names[] = {
+    [LIFECYCLE_STARTING] = "starting", [LIFECYCLE_READY] = "ready",
+    [LIFECYCLE_BACKOFF] = "backoff",   [LIFECYCLE_STOPPING] = "stopping",
+    [LIFECYCLE_STOPPED] = "stopped",   [LIFECYCLE_FAILED] = "failed",
+};
+
+static const char *const ownership_names[] = {
+    [LIFECYCLE_UNARMED] = "unarmed",
+    [LIFECYCLE_OWNED] = "owned",
+    [LIFECYCLE_ADOPTED] = "adopted",
+    [LIFECYCLE_ORPHAN] = "orphan?",
+};
+
+static const char *const liveness_names[] = {
+    [LIFECYCLE_UNKNOWN] = "unknown",
+    [LIFECYCLE_ALIVE] = "alive",
+    [LIFECYCLE_DEAD] = "dead",
+};
+
+static const char *const role_names[] = {
+    [LIFECYCLE_ROLE_ANONYMOUS] = "anonymous",
+    [LIFECYCLE_ROLE_EDITOR] = "editor",
+    [LIFECYCLE_ROLE_FRONT] = "front",
+    [LIFECYCLE_ROLE_CLI] = "cli",
+};
+
+static const char *const link_names[] = {
+    [LIFECYCLE_CONNECTED] = "connected",
+    [LIFECYCLE_AWAY] = "away",
+    [LIFECYCLE_HELD] = "restarting",
+};
+
+static const char *const drain_names[] = {
+    [LIFECYCLE_DRAIN_NONE] = "none",
+    [LIFECYCLE_DRAIN_TERM] = "asked",
+    [LIFECYCLE_DRAIN_KILL] = "killed",
+    [LIFECYCLE_DRAIN_STUCK] = "stuck",
+};
+
+static const char *const cause_names[] = {
+    [LIFECYCLE_CAUSE_NONE] = "none",
+    [LIFECYCLE_CAUSE_REQUEST] = "stop requested",
+    [LIFECYCLE_CAUSE_SIGNAL] = "signal",
+    [LIFECYCLE_CAUSE_PARENT] = "parent died",
+    [LIFECYCLE_CAUSE_OWNER] = "owner died",
+    [LIFECYCLE_CAUSE_LEAVE] = "last editor left",
+    [LIFECYCLE_CAUSE_IDLE] = "idle limit",
+    [LIFECYCLE_CAUSE_HANDOVER] = "hand-over",
+    [LIFECYCLE_CAUSE_FINISHED] = "server ended",
+    [LIFECYCLE_CAUSE_FAILED] = "server failed",
+};
+
+static const char *const failure_names[] = {
+    [LIFECYCLE_FAILURE_NONE] = "none",
+    [LIFECYCLE_FAILURE_SPAWN] = "not executable",
+    [LIFECYCLE_FAILURE_PORT] = "port held",
+    [LIFECYCLE_FAILURE_NOT_READY] = "not ready",
+    [LIFECYCLE_FAILURE_CRASHES] = "crashed too often",
+    [LIFECYCLE_FAILURE_STUCK] = "cannot be killed",
+};
+
+static const char *const event_names[] = {
+    [LIFECYCLE_ON_TIMER] = "timer",     [LIFECYCLE_ON_HELLO] = "hello",
+    [LIFECYCLE_ON_HEARD] = "heard",     [LIFECYCLE_ON_CLOSED] = "closed",
+    [LIFECYCLE_ON_LEAVE] = "leave",     [LIFECYCLE_ON_PROCESS] = "process",
+    [LIFECYCLE_ON_READY] = "ready",     [LIFECYCLE_ON_UNSTARTED] = "unstarted",
+    [LIFECYCLE_ON_EXIT] = "exit",       [LIFECYCLE_ON_TREE_EMPTY] = "tree empty",
+    [LIFECYCLE_ON_PORTS] = "ports",     [LIFECYCLE_ON_STOP] = "stop",
+    [LIFECYCLE_ON_RESTART] = "restart", [LIFECYCLE_ON_HANDOVER] = "handover",
+    [LIFECYCLE_ON_SIGNAL] = "signal",   [LIFECYCLE_ON_PARENT] = "parent died",
+};
+
+static const char *const leave_names[] = {
+    [LIFECYCLE_LEAVE_DISABLE] = "disable",
+    [LIFECYCLE_LEAVE_QUIT] = "quit",
+    [LIFECYCLE_LEAVE_RELOAD] = "reload",
+    [LIFECYCLE_LEAVE_RESTART] = "restart",
+};
+
+/* By bit number. */
+static const char *const action_names[] = {
+    "answer",    "drop",      "ping",        "sweep",  "watch owner", "sample owner", "close stdin",
+    "terminate", "kill tree", "check ports", "record", "start",       "publish",      "exit",
+};
+
+static const char *const answer_names[] = {
+    [LIFECYCLE_ANSWER_NONE] = "none",
+    [LIFECYCLE_ANSWER_OK] = "ok",
+    [LIFECYCLE_ANSWER_ADMITTED] = "admitted",
+    [LIFECYCLE_ANSWER_RESUMED] = "resumed",
+    [LIFECYCLE_ANSWER_STOPPING] = "stopping",
+    [LIFECYCLE_ANSWER_FULL] = "full",
+    [LIFECYCLE_ANSWER_OTHER_EDITORS] = "other editors",
+    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = "other sessions",
+};
+
+static const char *const why_names[] = {
+    [LIFECYCLE_WHY_ENDED] = "ended",       [LIFECYCLE_WHY_STOPPING] = "stopping",
+    [LIFECYCLE_WHY_SESSIONS] = "sessions", [LIFECYCLE_WHY_HOLD] = "an editor restarts",
+    [LIFECYCLE_WHY_OWNER] = "owner lives", [LIFECYCLE_WHY_OWNER_UNKNOWN] = "owner unknown",
+    [LIFECYCLE_WHY_UNARMED] = "no owner",  [LIFECYCLE_WHY_GRACE] = "grace",
+};
+
+const char *lifecycle_server_name(enum lifecycle_server value) {
+    return NAME(server_names, value);
+}
+
+const char *lifecycle_ownership_name(enum lifecycle_ownership value) {
+    return NAME(ownership_names, value);
+}
+
+const char *lifecycle_liveness_name(enum lifecycle_liveness value) {
+    return NAME(liveness_names, value);
+}
+
+const char *lifecycle_role_name(enum lifecycle_role value) {
+    return NAME(role_names, value);
+}
+
+const char *lifecycle_link_name(enum lifecycle_link value) {
+    return NAME(link_names, value);
+}
+
+const char *lifecycle_drain_name(enum lifecycle_drain value) {
+    return NAME(drain_names, value);
+}
+
+const char *lifecycle_cause_name(enum lifecycle_cause value) {
+    return NAME(cause_names, value);
+}
+
+const char *lifecycle_failure_name(enum lifecycle_failure value) {
+    return NAME(failure_names, value);
+}
+
+const char *lifecycle_event_name(enum lifecycle_event_kind value) {
+    return NAME(event_names, value);
+}
+
+const char *lifecycle_leave_name(enum lifecycle_leave value) {
+    return NAME(leave_names, value);
+}
+
+const char *lifecycle_action_name(enum lifecycle_action value) {
+    size_t bit = 0;
+    while (bit < 32 && (uint32_t)value != UINT32_C(1) << bit)
+        bit++;
+    return NAME(action_names, bit);
+}
+
+const char *lifecycle_answer_name(enum lifecycle_answer value) {
+    return NAME(answer_names, value);
+}
+
+const char *lifecycle_why_name(enum lifecycle_why_kind value) {
+    return NAME(why_names, value);
+}
+
+bool lifecycle_role_parse(const char *word, enum lifecycle_role *role) {
+    for (size_t i = 0; i < sizeof role_names / sizeof *role_names; i++) {
+        if (i == LIFECYCLE_ROLE_ANONYMOUS || strcmp(word, role_names[i]) != 0)
+            continue;
+        *role = (enum lifecycle_role)i;
+        return true;
+    }
+    return false;
+}
+
+bool lifecycle_leave_parse(const char *word, enum lifecycle_leave *leave) {
+    for (size_t i = 0; i < sizeof leave_names / sizeof *leave_names; i++) {
+        if (strcmp(word, leave_names[i]) != 0)
+            continue;
+        *leave = (enum lifecycle_leave)i;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,87 @@
+/* What the files of the state machine share. Nobody else includes this. */
+#ifndef TETHER_LIFECYCLE_INTERNAL_H
+#define TETHER_LIFECYCLE_INTERNAL_H
+
+#include "lifecycle.h"
+
+/* One call of lifecycle_step(), handed down so that no function needs four parameters. */
+struct turn {
+    struct lifecycle *l;
+    uint64_t now;
+    struct lifecycle_actions *out;
+    bool changed; /* something that `status` shows */
+};
+
+static inline void turn_do(struct turn *t, uint32_t actions) {
+    t->out->set |= actions;
+}
+
+static inline void turn_answer(struct turn *t, enum lifecycle_answer answer) {
+    t->out->set |= LIFECYCLE_DO_ANSWER;
+    t->out->answer = answer;
+}
+
+static inline bool process_same(const struct lifecycle_process *a,
+                                const struct lifecycle_process *b) {
+    return a->pid != 0 && a->pid == b->pid && a->start == b->start;
+}
+
+/* ---- server.c: the server and the ending of its process tree ---- */
+
+void server_begin(struct turn *);
+void server_ready(struct turn *);
+void server_unstarted(struct turn *, enum lifecycle_failure);
+void server_exit(struct turn *, bool success);
+void server_tree_empty(struct turn *);
+void server_ports(struct turn *, bool free);
+
+/* True from the first step of an end that nothing takes back. */
+bool server_ending(const struct lifecycle *);
+
+/* Begins the end, or turns a restart under way into one. The first cause stays. */
+void server_end(struct turn *, enum lifecycle_cause);
+
+/* Ends the tree in order and starts again. */
+void server_restart(struct turn *);
+
+/* A further signal: no more waiting for an orderly end. */
+void server_hurry(struct turn *);
+
+/* Does what time alone makes due. Returns whether it did anything. */
+bool server_timers(struct turn *);
+uint64_t server_deadline(const struct lifecycle *);
+
+/* ---- owner.c ---- */
+
+void owner_begin(struct turn *, const struct lifecycle_process *owner);
+void owner_seen(struct turn *, const struct lifecycle_process *, enum lifecycle_liveness);
+
+/* The process gave up its interest: if it is the owner, another session's process takes over. */
+void owner_release(struct turn *, const struct lifecycle_process *);
+
+/* Brings ownership in line with the owner's liveness and the sessions, and does what is due. */
+bool owner_settle(struct turn *);
+uint64_t owner_deadline(const struct lifecycle *);
+
+/* ---- sessions.c ---- */
+
+void sessions_hello(struct turn *, const struct lifecycle_event *);
+void sessions_heard(struct turn *, uint32_t id);
+void sessions_closed(struct turn *, uint32_t id);
+void sessions_leave(struct turn *, uint32_t id, enum lifecycle_leave);
+void sessions_process_died(struct turn *, const struct lifecycle_process *);
+
+bool sessions_timers(struct turn *);
+uint64_t sessions_deadline(const struct lifecycle *);
+
+/* How many keep the server alive. */
+uint32_t sessions_counting(const struct lifecycle *);
+
+/* The same without those that belong to the party of session `caller` (0: nobody's). */
+uint32_t sessions_counting_others(const struct lifecycle *, uint32_t caller);
+bool sessions_block_stop(const struct lifecycle *, uint32_t caller);
+
+/* The oldest session whose process may become owner, or NULL. */
+const struct lifecycle_session *sessions_heir(const struct lifecycle *);
+
+#endif

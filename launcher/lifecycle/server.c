@@ -1,0 +1,372 @@
+/* The server: its states, its restarts after crashes, and the ending of its process tree.
+ *
+ * A start makes a tree; the tree is there until ON_TREE_EMPTY says that it is not. No start
+ * happens while a tree may be there. The steps of ending a tree (`drain`) only go forward and
+ * begin anew with the next start, so no step is taken twice, whoever asks for the end how often. */
+#include "internal.h"
+
+#include <string.h>
+
+/* ---- The table ---- */
+
+enum input {
+    IN_READY,   /* the server said so */
+    IN_CRASH,   /* it ended badly and deserves another start */
+    IN_FAIL,    /* it cannot be started, or not again */
+    IN_RESTART, /* somebody asked for a restart */
+    IN_END,     /* nothing may keep it any longer */
+    IN_CLEAR,   /* the old tree is gone and the next start is due */
+    IN_DONE,    /* the tree is gone, the ports have been looked at */
+    INPUTS
+};
+
+#define S(state) (1 + LIFECYCLE_##state)
+
+/* Empty cells are inputs that do not apply in that state and change nothing. */
+static const uint8_t server_table[LIFECYCLE_SERVER_STATES][INPUTS] = {
+    [LIFECYCLE_STARTING] = {[IN_READY] = S(READY),
+                            [IN_CRASH] = S(BACKOFF),
+                            [IN_FAIL] = S(FAILED),
+                            [IN_RESTART] = S(STOPPING),
+                            [IN_END] = S(STOPPING)},
+    [LIFECYCLE_READY] = {[IN_CRASH] = S(BACKOFF),
+                         [IN_FAIL] = S(FAILED),
+                         [IN_RESTART] = S(STOPPING),
+                         [IN_END] = S(STOPPING)},
+    [LIFECYCLE_BACKOFF] = {[IN_CLEAR] = S(STARTING),
+                           [IN_FAIL] = S(FAILED),
+                           [IN_RESTART] = S(STOPPING),
+                           [IN_END] = S(STOPPING)},
+    [LIFECYCLE_STOPPING] = {[IN_CLEAR] = S(STARTING),
+                            [IN_FAIL] = S(FAILED),
+                            [IN_END] = S(STOPPING),
+                            [IN_DONE] = S(STOPPED)},
+    [LIFECYCLE_FAILED] = {[IN_RESTART] = S(STOPPING), [IN_END] = S(STOPPING)},
+    /* STOPPED is final. */
+};
+
+#undef S
+
+static void enter_starting(struct turn *t) {
+    struct lifecycle *l = t->l;
+    l->tree = true;
+    l->failure = LIFECYCLE_FAILURE_NONE;
+    l->ready_by =
+        l->config.ready_timeout_ms ? t->now + l->config.ready_timeout_ms : LIFECYCLE_NEVER;
+    turn_do(t, LIFECYCLE_DO_START);
+}
+
+/* Asks the tree to end. Does nothing if there is none or it has been asked. */
+static void drain_begin(struct turn *t) {
+    struct lifecycle *l = t->l;
+    if (!l->tree || l->drain != LIFECYCLE_DRAIN_NONE)
+        return;
+    l->drain = LIFECYCLE_DRAIN_TERM;
+    l->drain_by = t->now + l->config.stop_grace_ms;
+    turn_do(t, LIFECYCLE_DO_CLOSE_STDIN | LIFECYCLE_DO_TERMINATE);
+}
+
+static void drain_kill(struct turn *t) {
+    struct lifecycle *l = t->l;
+    if (!l->tree || l->drain >= LIFECYCLE_DRAIN_KILL)
+        return;
+    l->drain = LIFECYCLE_DRAIN_KILL;
+    l->drain_by = t->now + l->config.kill_limit_ms;
+    turn_do(t, LIFECYCLE_DO_KILL_TREE);
+}
+
+static void tree_gone(struct lifecycle *l) {
+    l->tree = false;
+    l->drain = LIFECYCLE_DRAIN_NONE;
+    l->drain_by = 0;
+}
+
+static bool server_move(struct turn *t, enum input input) {
+    struct lifecycle *l = t->l;
+    uint8_t cell = server_table[l->server][input];
+    if (!cell)
+        return false;
+    l->server = (enum lifecycle_server)(cell - 1);
+    l->ready_by = l->ready_at = l->retry_at = 0; /* belong to the state that was left */
+    t->changed = true;
+    switch (l->server) {
+    case LIFECYCLE_STARTING:
+        l->restarts++;
+        enter_starting(t);
+        break;
+    case LIFECYCLE_READY:
+        l->ready_at = t->now;
+        l->was_ready = true;
+        break;
+    case LIFECYCLE_STOPPING:
+    case LIFECYCLE_FAILED:
+        drain_begin(t);
+        break;
+    case LIFECYCLE_STOPPED:
+        turn_do(t, LIFECYCLE_DO_RECORD | LIFECYCLE_DO_EXIT);
+        break;
+    case LIFECYCLE_BACKOFF:
+    case LIFECYCLE_SERVER_STATES:
+        break;
+    }
+    return true;
+}
+
+void server_begin(struct turn *t) {
+    t->l->server = LIFECYCLE_STARTING;
+    t->changed = true;
+    enter_starting(t);
+}
+
+/* ---- Failures and crashes ---- */
+
+static void server_fail(struct turn *t, enum lifecycle_failure failure) {
+    t->l->failure = failure;
+    server_move(t, IN_FAIL);
+}
+
+static uint32_t random_below(struct lifecycle *l, uint32_t bound) {
+    l->random = l->random * 1664525u + 1013904223u;
+    return (uint32_t)(((uint64_t)(l->random >> 8) * bound) >> 24);
+}
+
+/* The first restart in a row is immediate. The k-th after it waits for a time drawn evenly from
+ * [first * 2^(k-1), first * 2^k], with the upper end cut at the cap and the lower at half of it:
+ * several servers that crashed together do not come back together. */
+static uint32_t backoff_delay(struct lifecycle *l) {
+    uint64_t cap = l->config.backoff_cap_ms;
+    if (l->attempt <= 1)
+        return 0;
+    uint64_t low = l->config.backoff_first_ms;
+    for (uint32_t k = 2; k < l->attempt && low < cap; k++)
+        low *= 2;
+    uint64_t high = low * 2;
+    if (high > cap) {
+        high = cap;
+        low = low < (cap + 1) / 2 ? low : (cap + 1) / 2;
+    }
+    return (uint32_t)low + random_below(l, (uint32_t)(high - low) + 1);
+}
+
+/* Keeps the crashes within the window, and adds one. */
+static void crash_note(struct turn *t) {
+    struct lifecycle *l = t->l;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < l->crash_count; i++)
+        if (t->now - l->crash_at[i] < l->config.crash_window_ms)
+            l->crash_at[kept++] = l->crash_at[i];
+    if (kept == LIFECYCLE_MAX_CRASHES)
+        kept--; /* cannot be: the limit has been met before */
+    l->crash_at[kept++] = t->now;
+    l->crash_count = kept;
+    memset(&l->crash_at[kept], 0, (LIFECYCLE_MAX_CRASHES - kept) * sizeof l->crash_at[0]);
+    if (l->attempt < 64)
+        l->attempt++;
+}
+
+static void crash_forget(struct lifecycle *l) {
+    memset(l->crash_at, 0, sizeof l->crash_at);
+    l->crash_count = 0;
+    l->attempt = 0;
+}
+
+static void server_crash(struct turn *t) {
+    struct lifecycle *l = t->l;
+    if (l->server == LIFECYCLE_READY && t->now - l->ready_at >= l->config.health_ms)
+        crash_forget(l);
+    crash_note(t);
+    drain_kill(t);
+    if (l->crash_count >= l->config.crash_limit) {
+        server_fail(t, LIFECYCLE_FAILURE_CRASHES);
+        return;
+    }
+    server_move(t, IN_CRASH);
+    l->retry_at = t->now + backoff_delay(l);
+}
+
+/* ---- Events ---- */
+
+static bool server_running(const struct lifecycle *l) {
+    return l->server == LIFECYCLE_STARTING || l->server == LIFECYCLE_READY;
+}
+
+void server_ready(struct turn *t) {
+    server_move(t, IN_READY);
+}
+
+void server_unstarted(struct turn *t, enum lifecycle_failure failure) {
+    if (t->l->server == LIFECYCLE_STARTING) {
+        tree_gone(t->l);
+        server_fail(t, failure);
+    } else {
+        server_tree_empty(t);
+    }
+}
+
+void server_exit(struct turn *t, bool success) {
+    struct lifecycle *l = t->l;
+    if (!server_running(l))
+        return; /* an end that was asked for; the tree's end is what counts */
+    l->crashed = !success;
+    if (success || l->config.restart == LIFECYCLE_RESTART_NEVER)
+        server_end(t, LIFECYCLE_CAUSE_FINISHED);
+    else
+        server_crash(t);
+}
+
+void server_tree_empty(struct turn *t) {
+    if (server_running(t->l))
+        server_exit(t, false); /* the exit itself was missed */
+    tree_gone(t->l);
+}
+
+static void server_stopped(struct turn *t, bool ports_free) {
+    t->l->ports_free = ports_free;
+    t->l->port_check = false;
+    t->l->port_check_by = 0;
+    server_move(t, IN_DONE);
+}
+
+void server_ports(struct turn *t, bool ports_free) {
+    if (t->l->port_check)
+        server_stopped(t, ports_free);
+}
+
+/* ---- Ending and restarting ---- */
+
+bool server_ending(const struct lifecycle *l) {
+    return l->server == LIFECYCLE_STOPPED ||
+           (l->server == LIFECYCLE_STOPPING && l->purpose == LIFECYCLE_TO_END);
+}
+
+void server_end(struct turn *t, enum lifecycle_cause cause) {
+    if (server_ending(t->l))
+        return;
+    struct lifecycle *l = t->l;
+    l->purpose = LIFECYCLE_TO_END;
+    l->cause = cause;
+    server_move(t, IN_END);
+    /* From here on nobody's coming or going matters. */
+    crash_forget(l);
+    l->sampling = false;
+    l->orphan_by = l->sweep_at = 0;
+    l->idle_since = LIFECYCLE_NEVER;
+}
+
+void server_restart(struct turn *t) {
+    if (server_ending(t->l))
+        return;
+    crash_forget(t->l); /* a person's decision, not one more try of ours */
+    if (server_move(t, IN_RESTART))
+        t->l->purpose = LIFECYCLE_TO_RESTART;
+}
+
+void server_hurry(struct turn *t) {
+    drain_kill(t);
+}
+
+int lifecycle_exit_code(const struct lifecycle *l) {
+    if (l->cause == LIFECYCLE_CAUSE_FINISHED)
+        return l->crashed ? 1 : 0;
+    if (l->cause != LIFECYCLE_CAUSE_FAILED)
+        return 0;
+    switch (l->failure) {
+    case LIFECYCLE_FAILURE_PORT:
+        return 3;
+    case LIFECYCLE_FAILURE_NOT_READY:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+/* ---- Time ---- */
+
+/* The tree is gone, or it is there and nothing more can be done about it. */
+static bool drain_over(const struct lifecycle *l) {
+    return !l->tree || l->drain == LIFECYCLE_DRAIN_STUCK;
+}
+
+static bool drain_timer(struct turn *t) {
+    struct lifecycle *l = t->l;
+    if (drain_over(l) || t->now < l->drain_by)
+        return false;
+    if (l->drain == LIFECYCLE_DRAIN_TERM)
+        drain_kill(t);
+    else {
+        l->drain = LIFECYCLE_DRAIN_STUCK;
+        l->drain_by = 0;
+    }
+    t->changed = true;
+    return true;
+}
+
+static bool stopping_timer(struct turn *t) {
+    struct lifecycle *l = t->l;
+    if (!drain_over(l))
+        return drain_timer(t);
+    if (l->purpose == LIFECYCLE_TO_RESTART) {
+        if (l->tree)
+            server_fail(t, LIFECYCLE_FAILURE_STUCK);
+        else
+            server_move(t, IN_CLEAR);
+        return true;
+    }
+    if (!l->port_check) {
+        l->survivors = l->tree;
+        l->port_check = true;
+        l->port_check_by = t->now + l->config.port_check_ms;
+        turn_do(t, LIFECYCLE_DO_CHECK_PORTS);
+        return true;
+    }
+    if (t->now < l->port_check_by)
+        return false;
+    server_stopped(t, false);
+    return true;
+}
+
+bool server_timers(struct turn *t) {
+    struct lifecycle *l = t->l;
+    switch (l->server) {
+    case LIFECYCLE_STARTING:
+        if (t->now < l->ready_by)
+            return false;
+        server_fail(t, LIFECYCLE_FAILURE_NOT_READY);
+        return true;
+    case LIFECYCLE_BACKOFF:
+        if (!drain_over(l))
+            return drain_timer(t);
+        if (l->tree) {
+            server_fail(t, LIFECYCLE_FAILURE_STUCK);
+            return true;
+        }
+        return t->now >= l->retry_at && server_move(t, IN_CLEAR);
+    case LIFECYCLE_STOPPING:
+        return stopping_timer(t);
+    case LIFECYCLE_FAILED:
+        return drain_timer(t);
+    case LIFECYCLE_READY:
+    case LIFECYCLE_STOPPED:
+    case LIFECYCLE_SERVER_STATES:
+        break;
+    }
+    return false;
+}
+
+uint64_t server_deadline(const struct lifecycle *l) {
+    switch (l->server) {
+    case LIFECYCLE_STARTING:
+        return l->ready_by;
+    case LIFECYCLE_BACKOFF:
+        return l->tree ? l->drain_by : l->retry_at;
+    case LIFECYCLE_STOPPING:
+        return l->port_check ? l->port_check_by : l->drain_by;
+    case LIFECYCLE_FAILED:
+        return drain_over(l) ? LIFECYCLE_NEVER : l->drain_by;
+    case LIFECYCLE_READY:
+    case LIFECYCLE_STOPPED:
+    case LIFECYCLE_SERVER_STATES:
+        break;
+    }
+    return LIFECYCLE_NEVER;
+}
