@@ -8,28 +8,12 @@
 #include <llhttp.h>
 #include <uv.h>
 
-#include "protocol/version.h"
-
-struct command {
-    const char *name;
-    const char *summary;
-    const char *help; /* what `tether help NAME` adds to the summary */
-    int (*run)(int argc, char **argv);
-};
-
-static int run_help(int argc, char **argv);
-static int run_version(int argc, char **argv);
-
-static const struct command commands[] = {
-    {"help", "explain a command, or list them all", "usage: tether help [COMMAND]\n", run_help},
-    {"version", "print the version of tether, its protocol and its libraries",
-     "usage: tether version [--json]\n\n"
-     "  --json   one line of JSON, for programs\n",
-     run_version},
-};
+#include "../os/os.h"
+#include "../protocol/version.h"
+#include "commands.h"
 
 static const struct command *find_command(const char *name) {
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+    for (size_t i = 0; i < command_count; i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
@@ -40,9 +24,22 @@ static void print_overview(FILE *out) {
             "tether %s: ties a companion server's life to the Godot editors that use it\n\n"
             "usage: tether COMMAND [ARGUMENTS]\n\n",
             TETHER_VERSION);
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    for (size_t i = 0; i < command_count; i++)
+        if (commands[i].summary)
+            fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\n`tether help COMMAND` tells more about one of them.\n");
+}
+
+static void print_command(const struct command *command, FILE *out) {
+    fprintf(out, "tether %s: %s\n\nusage: tether %s %s\n", command->name,
+            command->summary ? command->summary : "started by `tether launch`", command->name,
+            command->usage);
+    if (command->story[0])
+        fprintf(out, "\n%s", command->story);
+    if (command->scopes) {
+        fputc('\n', out);
+        options_explain(command->scopes, out);
+    }
 }
 
 static int unknown_command(const char *name) {
@@ -50,16 +47,16 @@ static int unknown_command(const char *name) {
     return EXIT_USAGE;
 }
 
-static int run_help(int argc, char **argv) {
+int command_help(char **words) {
     const struct command *command;
-    if (argc == 0) {
+    if (!words[0]) {
         print_overview(stdout);
         return EXIT_FINE;
     }
-    command = find_command(argv[0]);
+    command = find_command(words[0]);
     if (!command)
-        return unknown_command(argv[0]);
-    printf("tether %s: %s\n\n%s", command->name, command->summary, command->help);
+        return unknown_command(words[0]);
+    print_command(command, stdout);
     return EXIT_FINE;
 }
 
@@ -75,10 +72,10 @@ static void print_version(bool as_json) {
                LLHTTP_VERSION_MINOR);
 }
 
-static int run_version(int argc, char **argv) {
-    bool as_json = argc == 1 && strcmp(argv[0], "--json") == 0;
-    if (argc > 0 && !as_json) {
-        fprintf(stderr, "tether version: unknown argument '%s'; it takes only --json\n", argv[0]);
+int command_version(char **words) {
+    bool as_json = words[0] && !words[1] && strcmp(words[0], "--json") == 0;
+    if (words[0] && !as_json) {
+        fprintf(stderr, "tether version: unknown argument '%s'; it takes only --json\n", words[0]);
         return EXIT_USAGE;
     }
     print_version(as_json);
@@ -86,21 +83,43 @@ static int run_version(int argc, char **argv) {
 }
 
 static bool is_help_flag(const char *text) {
-    return strcmp(text, "-h") == 0 || strcmp(text, "--help") == 0;
+    return text && (strcmp(text, "-h") == 0 || strcmp(text, "--help") == 0);
+}
+
+static int usage_error(const struct command *command, const char *message) {
+    fprintf(stderr, "tether %s: %s\nSee `tether help %s`.\n", command->name, message,
+            command->name);
+    return EXIT_USAGE;
+}
+
+static int run_command(const struct command *command, char **argv, char **words) {
+    struct options options;
+    struct error err = {0};
+    if (command->run_words)
+        return command->run_words(words);
+    if (options_parse(&options, command->scopes, words, stderr, &err) < 0)
+        return usage_error(command, err.message);
+    if ((command->scopes & SCOPE_START) && !options.command)
+        return usage_error(command, "which server? Give its command behind \"--\"");
+    options.title = argv[0];
+    for (; *words; words++)
+        options.title_size = (size_t)(*words - argv[0]) + strlen(*words);
+    return command->run(&options);
 }
 
 int cli_main(int argc, char **argv) {
     const struct command *command;
+    os_stdio_ensure();
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;
     }
     if (is_help_flag(argv[1]))
-        return run_help(0, NULL);
+        return command_help(argv + argc);
     command = find_command(strcmp(argv[1], "--version") == 0 ? "version" : argv[1]);
     if (!command)
         return unknown_command(argv[1]);
-    if (argc > 2 && is_help_flag(argv[2]))
-        return run_help(1, argv + 1);
-    return command->run(argc - 2, argv + 2);
+    if (is_help_flag(argv[2]))
+        return command_help(argv + 1);
+    return run_command(command, argv, argv + 2);
 }

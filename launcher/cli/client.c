@@ -1,0 +1,211 @@
+#include "client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../protocol/message.h"
+#include "../protocol/version.h"
+
+/* ---- the loop's callbacks ----------------------------------------------------------------------
+ */
+
+static void on_connect(uv_connect_t *connect, int status) {
+    struct client *client = connect->data;
+    client->status = status;
+}
+
+static bool on_line(const char *line, size_t length, void *context) {
+    struct client *client = context;
+    json_t *message = message_parse(line, length, NULL);
+    if (message)
+        json_array_append_new(client->inbox, message);
+    return true;
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct client *client = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(client->buffer, sizeof client->buffer);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
+    struct client *client = stream->data;
+    if (count < 0 || lines_feed(&client->lines, buf->base, (size_t)count, on_line, client) < 0) {
+        uv_read_stop(stream);
+        client->closed = true;
+    }
+}
+
+static void on_timer(uv_timer_t *timer) {
+    struct client *client = timer->data;
+    client->timed_out = true;
+}
+
+/* ---- opening -----------------------------------------------------------------------------------
+ */
+
+int client_dir(struct os_dir *dir, const struct options *options, bool create, struct error *err) {
+    char path[OS_PATH_MAX], instance[OPTIONS_INSTANCE_MAX];
+    int rc;
+    options_instance(options, instance);
+    rc = os_instance_path(options->state_dir, instance, path, sizeof path, err);
+    return rc < 0 ? rc : os_dir_open(dir, path, create, err);
+}
+
+static int nobody(const struct options *options, struct error *err) {
+    return error_set(err, -ENOENT,
+                     "no tether runs for ports %u and %u; `tether launch -- COMMAND` starts one",
+                     (unsigned)options->http_port, (unsigned)options->ws_port);
+}
+
+static void close_all(struct client *client) {
+    if (!uv_is_closing((uv_handle_t *)&client->pipe))
+        uv_close((uv_handle_t *)&client->pipe, NULL);
+    uv_close((uv_handle_t *)&client->timer, NULL);
+    uv_run(&client->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&client->loop);
+    lines_finish(&client->lines);
+    json_decref(client->inbox);
+}
+
+static int connect_to(struct client *client, const char *path) {
+    client->status = 1;
+    client->connect.data = client;
+    uv_pipe_connect(&client->connect, &client->pipe, path, on_connect);
+    while (client->status == 1)
+        uv_run(&client->loop, UV_RUN_ONCE);
+    if (client->status == 0)
+        client->status = uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read);
+    return client->status;
+}
+
+int client_init(struct client *client, const struct options *options, struct error *err) {
+    struct os_dir dir;
+    char path[OS_SOCKET_PATH_MAX];
+    int rc = client_dir(&dir, options, false, err);
+    if (rc == -ENOENT)
+        return nobody(options, err);
+    if (rc < 0)
+        return rc;
+    rc = os_control_path(&dir, false, path, sizeof path, err);
+    os_dir_finish(&dir);
+    if (rc < 0)
+        return rc == -ENOENT ? nobody(options, err) : rc;
+    memset(client, 0, offsetof(struct client, buffer));
+    uv_loop_init(&client->loop);
+    uv_pipe_init(&client->loop, &client->pipe, 0);
+    uv_timer_init(&client->loop, &client->timer);
+    client->pipe.data = client;
+    client->timer.data = client;
+    client->inbox = json_array();
+    rc = connect_to(client, path);
+    if (rc == 0)
+        return 0;
+    close_all(client);
+    if (rc == UV_ENOENT || rc == UV_ECONNREFUSED)
+        return nobody(options, err);
+    return error_set(err, rc, "cannot connect to %s: %s", path, uv_strerror(rc));
+}
+
+void client_finish(struct client *client) {
+    close_all(client);
+}
+
+/* ---- talking -----------------------------------------------------------------------------------
+ */
+
+struct outgoing {
+    uv_write_t write;
+    char *line;
+};
+
+static void on_sent(uv_write_t *write, int status) {
+    struct outgoing *outgoing = write->data;
+    (void)status;
+    free(outgoing->line);
+    free(outgoing);
+}
+
+int client_send(struct client *client, json_t *message) {
+    struct outgoing *outgoing = calloc(1, sizeof *outgoing);
+    size_t length = 0;
+    uv_buf_t buf;
+    char *line = message_line(message, &length);
+    if (!outgoing || !line) {
+        free(outgoing);
+        free(line);
+        return -ENOMEM;
+    }
+    buf = uv_buf_init(line, (unsigned)length);
+    outgoing->line = line;
+    outgoing->write.data = outgoing;
+    return uv_write(&outgoing->write, (uv_stream_t *)&client->pipe, &buf, 1, on_sent);
+}
+
+static json_t *take_message(struct client *client) {
+    json_t *message = json_incref(json_array_get(client->inbox, 0));
+    json_array_remove(client->inbox, 0);
+    return message;
+}
+
+json_t *client_receive(struct client *client, int64_t limit_ms) {
+    client->timed_out = false;
+    if (limit_ms >= 0) {
+        uv_update_time(&client->loop);
+        uv_timer_start(&client->timer, on_timer, (uint64_t)limit_ms, 0);
+    }
+    while (json_array_size(client->inbox) == 0 && !client->closed && !client->timed_out)
+        uv_run(&client->loop, UV_RUN_ONCE);
+    uv_timer_stop(&client->timer);
+    return json_array_size(client->inbox) > 0 ? take_message(client) : NULL;
+}
+
+json_t *client_hello(struct client *client, struct error *err) {
+    struct os_identity self = {0};
+    struct hello hello = {.protocol = TETHER_PROTOCOL, .role = "cli", .version = TETHER_VERSION};
+    json_t *message;
+    os_identity_self(&self);
+    hello.pid = self.pid;
+    hello.start = self.start;
+    client_send(client, hello_message(&hello));
+    while ((message = client_receive(client, 5000)) != NULL) {
+        if (strcmp(message_text(message, "type"), "welcome") == 0)
+            return message;
+        if (strcmp(message_text(message, "type"), "error") == 0) {
+            bool stopping = strcmp(message_text(message, "code"), "stopping") == 0;
+            error_set(err, stopping ? -EAGAIN : -EPROTO, "%s", message_text(message, "message"));
+            json_decref(message);
+            return NULL;
+        }
+        json_decref(message);
+    }
+    error_set(err, client->closed ? -EAGAIN : -ETIMEDOUT,
+              client->closed ? "the daemon ended" : "the daemon does not answer");
+    return NULL;
+}
+
+static int64_t remaining(int64_t until) {
+    int64_t now = os_clock_ms();
+    return until > now ? until - now : 0;
+}
+
+json_t *client_request(struct client *client, json_t *request, int64_t limit_ms) {
+    int64_t id = ++client->last_id, until = os_clock_ms() + limit_ms;
+    json_t *message;
+    json_object_set_new(request, "id", json_integer(id));
+    client_send(client, request);
+    while ((message = client_receive(client, remaining(until))) != NULL) {
+        if (message_number(message, "id", 0) == id)
+            return message;
+        json_decref(message);
+    }
+    return NULL;
+}
+
+bool client_wait_closed(struct client *client, int64_t limit_ms) {
+    int64_t until = os_clock_ms() + limit_ms;
+    while (!client->closed && os_clock_ms() < until)
+        json_decref(client_receive(client, remaining(until)));
+    return client->closed;
+}

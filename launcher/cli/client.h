@@ -1,0 +1,50 @@
+/* A control connection for commands: asks, waits for what comes, with a limit. */
+#ifndef TETHER_CLI_CLIENT_H
+#define TETHER_CLI_CLIENT_H
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "../error.h"
+#include "../os/os.h"
+#include "../protocol/lines.h"
+#include "options.h"
+
+struct client {
+    uv_loop_t loop;
+    uv_pipe_t pipe;
+    uv_timer_t timer;
+    uv_connect_t connect;
+    struct lines lines;
+    json_t *inbox; /* messages that have come and were not taken */
+    int status;    /* of the connect; 1: it is under way */
+    bool timed_out, closed;
+    int64_t last_id;
+    char buffer[65536];
+};
+
+/* Connects to the daemon of an instance. -ENOENT: nobody is there; the error says so. On failure
+ * there is nothing to finish. */
+int client_init(struct client *client, const struct options *options, struct error *err);
+void client_finish(struct client *client);
+
+/* Sends a message; takes the reference. */
+int client_send(struct client *client, json_t *message);
+
+/* Says hello as "cli" and returns the welcome: a new reference, or NULL with the error. */
+json_t *client_hello(struct client *client, struct error *err);
+
+/* The next message: a new reference; NULL if the connection has ended or the time is over. A
+ * negative limit waits for ever. */
+json_t *client_receive(struct client *client, int64_t limit_ms);
+
+/* Sends a request and returns its reply, letting other messages pass. NULL as above. */
+json_t *client_request(struct client *client, json_t *request, int64_t limit_ms);
+
+/* Waits until the daemon closes the connection; false if it has not in time. */
+bool client_wait_closed(struct client *client, int64_t limit_ms);
+
+/* Opens the directory of the instance, without making it. */
+int client_dir(struct os_dir *dir, const struct options *options, bool create, struct error *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* All commands. A system for which not everything is written yet has a table of its own in os/. */
+#include "commands.h"
+
+#define STARTS (SCOPE_INSTANCE | SCOPE_START)
+
+const struct command commands[] = {
+    {"run", "start a server in the foreground, with its log on the terminal",
+     "[options] -- COMMAND…",
+     "Ctrl-C stops it in order; a second Ctrl-C at once.\n"
+     "{http_port} {ws_port} {owner_pid} {instance} are replaced in COMMAND.\n",
+     STARTS, command_run, NULL},
+    {"launch", "start a server detached, or adopt the one that runs; prints one line of JSON",
+     "[options] -- COMMAND…",
+     "With --owner-pid the server ends with its owner, once nobody else uses it.\n"
+     "{http_port} {ws_port} {owner_pid} {instance} are replaced in COMMAND.\n"
+     "Exit code: 0 it runs, 1 failed, 3 a port is held by a stranger, 4 not ready in time.\n",
+     STARTS, command_launch, NULL},
+    {"status", "show what runs, for whom, and why it is still alive", "[--json] [--watch]",
+     "Exit code 5: nothing runs.\n", SCOPE_INSTANCE | SCOPE_JSON | SCOPE_WATCH, command_status,
+     NULL},
+    {"stop", "stop the server and its daemon", "[--force]",
+     "Refuses while editors use it, and names them.\n", SCOPE_INSTANCE | SCOPE_FORCE, command_stop,
+     NULL},
+    {"restart", "restart the server; sessions stay", "", "", SCOPE_INSTANCE, command_restart, NULL},
+    {"logs", "print what the server wrote", "[-n N] [-f]", "", SCOPE_INSTANCE | SCOPE_LOGS,
+     command_logs, NULL},
+    {"doctor", "examine the instance, its ports, and what earlier runs left", "[--json]",
+     "Changes nothing. Exit code 1: something needs you.\n", SCOPE_INSTANCE | SCOPE_JSON,
+     command_doctor, NULL},
+    {"sweep", "clean what earlier runs left, where that is safe", "",
+     "Removes files of dead processes and ends servers whose daemon is gone.\n", SCOPE_INSTANCE,
+     command_sweep, NULL},
+    {"version", "print the version of tether, its protocol and its libraries", "[--json]",
+     "  --json   one line of JSON, for programs\n", 0, NULL, command_version},
+    {"help", "explain a command, or list them all", "[COMMAND]", "", 0, NULL, command_help},
+    {"daemon", NULL, "", "", STARTS | SCOPE_DAEMON, command_daemon, NULL},
+};
+
+const size_t command_count = sizeof commands / sizeof commands[0];

@@ -1,0 +1,38 @@
+/* The commands, each in a file of its own; each returns an exit code. */
+#ifndef TETHER_CLI_COMMANDS_H
+#define TETHER_CLI_COMMANDS_H
+
+#include "options.h"
+
+struct command {
+    const char *name;
+    const char *summary; /* NULL: not for people */
+    const char *usage;   /* behind the name */
+    const char *story;   /* what `tether help NAME` adds, or "" */
+    unsigned scopes;
+    int (*run)(const struct options *options);
+    int (*run_words)(char **words); /* for those without options */
+};
+
+extern const struct command commands[];
+extern const size_t command_count;
+
+int command_help(char **words);
+int command_version(char **words);
+int command_run(const struct options *options);
+int command_launch(const struct options *options);
+int command_daemon(const struct options *options);
+int command_status(const struct options *options);
+int command_stop(const struct options *options);
+int command_restart(const struct options *options);
+int command_logs(const struct options *options);
+int command_doctor(const struct options *options);
+int command_sweep(const struct options *options);
+
+/* Prints "tether: …" and returns the code. */
+int command_fail(int exit_code, const struct error *err);
+
+/* The exit code for an error of client_init. */
+int command_client_code(int rc);
+
+#endif

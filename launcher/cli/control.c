@@ -1,0 +1,116 @@
+/* `tether stop` and `tether restart`. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../protocol/message.h"
+#include "cli.h"
+#include "client.h"
+#include "commands.h"
+
+enum { REPLY_MOST_MS = 10000 };
+
+/* Connects and says hello; NULL with the exit code on failure. */
+static struct client *open_client(const struct options *options, json_t **welcome, int *code) {
+    struct client *client = malloc(sizeof *client);
+    struct error err = {0};
+    int rc = client ? client_init(client, options, &err) : error_set(&err, -ENOMEM, "no memory");
+    if (rc == 0) {
+        *welcome = client_hello(client, &err);
+        if (*welcome)
+            return client;
+        client_finish(client);
+        rc = err.code;
+    }
+    free(client);
+    *code = command_fail(command_client_code(rc), &err);
+    return NULL;
+}
+
+static void close_client(struct client *client, json_t *welcome) {
+    json_decref(welcome);
+    client_finish(client);
+    free(client);
+}
+
+/* Sends the request; 0 if it was granted. */
+static int request(struct client *client, json_t *message) {
+    struct error err = {0};
+    json_t *reply = client_request(client, message, REPLY_MOST_MS);
+    int code = EXIT_FINE;
+    if (!reply) {
+        error_set(&err, -EPIPE, "the daemon does not answer");
+        code = command_fail(EXIT_FAILED, &err);
+    } else if (!json_is_true(json_object_get(reply, "ok")) &&
+               strcmp(message_text(reply, "code"), "stopping") != 0) {
+        error_set(&err, -EPERM, "%s", message_text(reply, "message"));
+        code = command_fail(EXIT_FAILED, &err);
+    }
+    json_decref(reply);
+    return code;
+}
+
+/* Waits for the end of the daemon itself, not only of its connection: then its lock is free, too.
+ */
+static void wait_for_end(struct client *client, const json_t *welcome) {
+    const json_t *daemon = json_object_get(welcome, "daemon");
+    struct os_identity identity = {.pid = message_number(daemon, "pid", 0)};
+    struct os_process process = {.handle = OS_NO_HANDLE};
+    os_start_parse(message_text(daemon, "start"), &identity.start);
+    while (!client->closed)
+        json_decref(client_receive(client, -1));
+    if (os_process_open(&process, &identity) == 0)
+        os_process_wait(&process, -1);
+    os_process_close(&process);
+}
+
+int command_stop(const struct options *options) {
+    json_t *welcome;
+    int code;
+    struct client *client = open_client(options, &welcome, &code);
+    if (!client)
+        return code;
+    code = request(client, json_pack("{s:s, s:b}", "type", "stop", "force", options->force));
+    if (code == EXIT_FINE) {
+        wait_for_end(client, welcome);
+        puts("stopped");
+    }
+    close_client(client, welcome);
+    return code;
+}
+
+/* Waits for the state that follows a restart: ready, or not. */
+static int wait_for_server(struct client *client) {
+    struct error err = {0};
+    json_t *message;
+    while ((message = client_receive(client, -1)) != NULL) {
+        const char *state = message_text(message, "state");
+        bool is_state = strcmp(message_text(message, "type"), "state") == 0;
+        if (is_state && strcmp(state, "ready") == 0) {
+            json_decref(message);
+            puts("restarted");
+            return EXIT_FINE;
+        }
+        if (is_state && strcmp(state, "failed") == 0)
+            break;
+        json_decref(message);
+    }
+    error_set(&err, -EIO, "%s",
+              message ? message_text(json_object_get(message, "server"), "reason")
+                      : "the daemon ended; `tether logs` may tell why");
+    json_decref(message);
+    return command_fail(EXIT_NOT_READY, &err);
+}
+
+int command_restart(const struct options *options) {
+    json_t *welcome;
+    int code;
+    struct client *client = open_client(options, &welcome, &code);
+    if (!client)
+        return code;
+    code = request(client, json_pack("{s:s}", "type", "restart"));
+    if (code == EXIT_FINE)
+        code = wait_for_server(client);
+    close_client(client, welcome);
+    return code;
+}

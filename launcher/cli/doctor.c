@@ -1,0 +1,229 @@
+/* `tether doctor` and `tether sweep`: what is there, what is wrong, and cleaning what is safe.
+ *
+ * The doctor only looks. The sweep removes what dead processes left and ends the orphans of this
+ * instance, and does so only while it holds the instance's lock: then no daemon runs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../daemon/log.h"
+#include "../daemon/ports.h"
+#include "../daemon/records.h"
+#include "../protocol/message.h"
+#include "cli.h"
+#include "client.h"
+#include "commands.h"
+
+struct report {
+    const struct options *options;
+    char instance[OPTIONS_INSTANCE_MAX];
+    json_t *findings;
+    bool is_held; /* a daemon holds the lock */
+    int64_t server_pid;
+};
+
+/* ---- findings ----------------------------------------------------------------------------------
+ */
+
+static void add(struct report *report, const char *what, const char *advice, const char *format,
+                ...) __attribute__((format(printf, 4, 5)));
+
+/* Advice NULL: all is well. */
+static void add(struct report *report, const char *what, const char *advice, const char *format,
+                ...) {
+    char text[1400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    json_array_append_new(report->findings, json_pack("{s:s, s:b, s:s, s:o}", "what", what, "ok",
+                                                      advice == NULL, "text", text, "advice",
+                                                      advice ? json_string(advice) : json_null()));
+}
+
+static void examine_daemon(struct report *report) {
+    struct client *client = malloc(sizeof *client);
+    struct error err = {0};
+    json_t *state = NULL;
+    int rc = client ? client_init(client, report->options, &err) : -ENOMEM;
+    if (rc == 0) {
+        state = client_hello(client, &err);
+        client_finish(client);
+    }
+    if (state) {
+        const json_t *server = json_object_get(state, "server");
+        const char *reason = message_text(server, "reason");
+        report->server_pid = message_number(server, "pid", 0);
+        add(report, "daemon", NULL, "tether %s runs as process %" PRId64 ": %s",
+            message_text(state, "version"),
+            message_number(json_object_get(state, "daemon"), "pid", 0), message_text(state, "why"));
+        add(report, "server", reason[0] ? "see `tether logs`; `tether restart` tries again" : NULL,
+            "%s%s%.1200s", message_text(server, "state"), reason[0] ? ": " : "", reason);
+    } else {
+        add(report, "daemon", "wait a moment; if it stays so, end the process that holds the lock",
+            "the lock is held, but nobody answers: %s", err.message);
+    }
+    json_decref(state);
+    free(client);
+}
+
+static void examine_place(struct report *report) {
+    struct error err = {0};
+    struct os_dir dir;
+    int rc = client_dir(&dir, report->options, false, &err);
+    if (rc == -ENOENT) {
+        add(report, "directory", NULL, "there is none yet: nothing has run for these ports");
+        return;
+    }
+    if (rc < 0) {
+        add(report, "directory", "remove it, or correct what is wrong with it", "%s", err.message);
+        return;
+    }
+    add(report, "directory", NULL, "%s", dir.path);
+    report->is_held = os_lock_is_held(&dir, "lock") == 1;
+    os_dir_finish(&dir);
+    if (report->is_held)
+        examine_daemon(report);
+    else
+        add(report, "daemon", NULL, "none runs");
+}
+
+static void examine_port(struct report *report, uint16_t port) {
+    struct os_port_holder holder;
+    struct error err = {0};
+    char name[16];
+    int rc;
+    if (port == 0)
+        return;
+    snprintf(name, sizeof name, "port %u", (unsigned)port);
+    rc = os_port_try(port, &err);
+    if (rc == 0) {
+        add(report, name, NULL, "free");
+    } else if (rc != -EADDRINUSE || os_port_holder(port, &holder) < 0) {
+        add(report, name, "use other ports (--http-port, --ws-port)", "%s", err.message);
+    } else if (holder.identity.pid == 0) {
+        add(report, name, "use other ports (--http-port, --ws-port)",
+            "held by a process of user %u that the system does not show us", (unsigned)holder.user);
+    } else {
+        bool orphan = ports_is_orphan(&holder.identity, report->instance);
+        add(report, name,
+            report->is_held ? NULL
+            : orphan        ? "`tether sweep` ends it"
+                            : "end it, or use other ports (--http-port, --ws-port)",
+            "held by %s%lld (%s: %s)", orphan ? "an orphan of this instance, process " : "process ",
+            (long long)holder.identity.pid, holder.executable, holder.command);
+    }
+}
+
+static bool examine_process(const struct os_identity *identity, void *arg) {
+    struct report *report = arg;
+    char command[256] = "?";
+    if (ports_is_orphan(identity, report->instance)) {
+        os_process_command(identity, command, sizeof command);
+        add(report, "orphan", "`tether sweep` ends it",
+            "process %lld (%s) was started by a daemon that is gone", (long long)identity->pid,
+            command);
+    }
+    return true;
+}
+
+/* ---- printing ----------------------------------------------------------------------------------
+ */
+
+static int print_findings(const struct report *report) {
+    const json_t *finding;
+    size_t i;
+    int code = EXIT_FINE;
+    json_array_foreach(report->findings, i, finding) {
+        bool ok = json_is_true(json_object_get(finding, "ok"));
+        if (!ok)
+            code = EXIT_FAILED;
+        if (report->options->json)
+            continue;
+        printf("%-4s %-10s %s\n", ok ? "ok" : "!!", message_text(finding, "what"),
+               message_text(finding, "text"));
+        if (!ok)
+            printf("     %-10s → %s\n", "", message_text(finding, "advice"));
+    }
+    if (report->options->json) {
+        json_t *all =
+            json_pack("{s:s, s:s, s:b, s:O}", "version", TETHER_VERSION, "instance",
+                      report->instance, "ok", code == EXIT_FINE, "findings", report->findings);
+        char *line = json_dumps(all, JSON_COMPACT);
+        if (line)
+            puts(line);
+        free(line);
+        json_decref(all);
+    }
+    return code;
+}
+
+int command_doctor(const struct options *options) {
+    struct report report = {.options = options, .findings = json_array()};
+    int code;
+    options_instance(options, report.instance);
+    examine_place(&report);
+    examine_port(&report, options->http_port);
+    examine_port(&report, options->ws_port);
+    os_process_each("TETHER_INSTANCE", report.instance, examine_process, &report);
+    code = print_findings(&report);
+    json_decref(report.findings);
+    return code;
+}
+
+/* ---- sweep -------------------------------------------------------------------------------------
+ */
+
+static void ignore_line(void *context, enum log_stream stream, const char *text, uint64_t number) {
+    (void)context;
+    (void)stream;
+    (void)text;
+    (void)number;
+}
+
+static void on_removed(const char *name, void *context) {
+    log_say(context, "removed %s, left by a process that is gone", name);
+}
+
+static void sweep_place(const struct options *options, const struct os_dir *dir) {
+    struct records_state before;
+    struct os_identity nobody = {0};
+    struct ports ports;
+    struct log log;
+    bool known;
+    log_init(&log, dir, true, ignore_line, NULL);
+    known = records_read_state(dir, &before);
+    ports_init(&ports, options, &log);
+    ports_end_orphans(&ports, known ? &before.server : &nobody);
+    records_clean(dir, on_removed, &log);
+    records_remove_all(dir);
+    os_control_remove(dir, NULL);
+    log_finish(&log);
+}
+
+int command_sweep(const struct options *options) {
+    struct error err = {0};
+    struct os_dir dir;
+    os_handle lock;
+    int rc = client_dir(&dir, options, false, &err);
+    if (rc == -ENOENT) {
+        puts("nothing to sweep: nothing has run for these ports");
+        return EXIT_FINE;
+    }
+    if (rc < 0)
+        return command_fail(EXIT_FAILED, &err);
+    rc = os_lock_take(&lock, &dir, "lock", &err);
+    if (rc == 0)
+        sweep_place(options, &dir);
+    os_dir_finish(&dir);
+    if (rc == -EWOULDBLOCK) {
+        puts("nothing to sweep: tether runs here, and keeps its own place clean");
+        return EXIT_FINE;
+    }
+    if (rc < 0)
+        return command_fail(EXIT_FAILED, &err);
+    os_handle_close(&lock);
+    puts("swept");
+    return EXIT_FINE;
+}

@@ -1,0 +1,320 @@
+/* `tether launch`: adopts the daemon of an instance, or starts one and waits for its word.
+ *
+ * Whoever gets the lock starts the daemon and hands the lock over to it, so of any number of
+ * launches at once one starts it and the others adopt it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../daemon/environment.h"
+#include "../protocol/message.h"
+#include "cli.h"
+#include "client.h"
+#include "commands.h"
+
+extern char **environ;
+
+enum {
+    LOCK_FD = 3, /* the daemon's; behind stdin, stdout and stderr */
+    RESULT_FD = 4,
+    PAIRS_MOST = 100,
+    MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
+    HANDSHAKE_MOST_MS = 60000,
+};
+
+enum outcome { AGAIN, DONE };
+
+struct launch {
+    struct options options; /* the ports change with --ports auto */
+    json_t *result;
+    int64_t began;
+    bool restarted; /* a failed server has been given one more try */
+};
+
+/* ---- results -----------------------------------------------------------------------------------
+ */
+
+static enum outcome give_up(struct launch *launch, int code, const char *message) {
+    launch->result = json_pack("{s:s, s:i, s:s, s:i, s:i}", "result", "failed", "code", code,
+                               "message", message, "http_port", (int)launch->options.http_port,
+                               "ws_port", (int)launch->options.ws_port);
+    return DONE;
+}
+
+static enum outcome adopted(struct launch *launch, const json_t *state, const char *message) {
+    const json_t *server = json_object_get(state, "server");
+    char path[OS_SOCKET_PATH_MAX] = "";
+    struct os_dir dir;
+    if (client_dir(&dir, &launch->options, false, NULL) == 0) {
+        os_control_path(&dir, false, path, sizeof path, NULL);
+        os_dir_finish(&dir);
+    }
+    launch->result = json_pack(
+        "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s}", "result", "adopted", "code", 0, "message",
+        message, "daemon_pid",
+        (json_int_t)message_number(json_object_get(state, "daemon"), "pid", 0), "server_pid",
+        (json_int_t)message_number(server, "pid", 0), "http_port", (int)launch->options.http_port,
+        "ws_port", (int)launch->options.ws_port, "control", path);
+    return DONE;
+}
+
+/* ---- starting ----------------------------------------------------------------------------------
+ */
+
+static void add_word(const char *word, void *context) {
+    text_list_add(context, word);
+}
+
+/* What is about the launcher's own surroundings is not for the daemon. */
+static void daemon_environment(struct text_list *list) {
+    static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON", "TETHER_WS_TOKEN",
+                                          "LISTEN_FDS",      "LISTEN_PID",    "LISTEN_FDNAMES",
+                                          "NOTIFY_SOCKET"};
+    for (char **entry = environ; *entry; entry++)
+        text_list_add(list, *entry);
+    for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++)
+        environment_set(list, dropped[i], NULL);
+}
+
+static void daemon_words(struct text_list *words, const struct options *options) {
+    struct options told = *options;
+    told.lock_handle = LOCK_FD;
+    told.result_handle = RESULT_FD;
+    text_list_add(words, "tether");
+    text_list_add(words, "daemon");
+    options_emit(&told, add_word, words);
+}
+
+static int spawn_daemon(const struct options *options, os_handle lock, uv_file result) {
+    char self[OS_PATH_MAX];
+    size_t size = sizeof self;
+    struct text_list words = {0}, environment = {0};
+    uv_loop_t loop;
+    uv_process_t process;
+    uv_stdio_container_t stdio[5] = {{.flags = UV_IGNORE},
+                                     {.flags = UV_IGNORE},
+                                     {.flags = UV_IGNORE},
+                                     {.flags = UV_INHERIT_FD},
+                                     {.flags = UV_INHERIT_FD}};
+    uv_process_options_t spawn = {.file = self,
+                                  .stdio = stdio,
+                                  .stdio_count = 5,
+                                  .flags = UV_PROCESS_DETACHED | UV_PROCESS_WINDOWS_HIDE};
+    int rc = uv_exepath(self, &size);
+    stdio[LOCK_FD].data.fd = (int)lock;
+    stdio[RESULT_FD].data.fd = result;
+    daemon_words(&words, options);
+    daemon_environment(&environment);
+    spawn.args = words.items;
+    spawn.env = environment.items;
+    if (rc == 0 && (words.failed || environment.failed))
+        rc = UV_ENOMEM;
+    if (rc == 0)
+        rc = uv_loop_init(&loop);
+    if (rc == 0) {
+        rc = uv_spawn(&loop, &process, &spawn);
+        uv_close((uv_handle_t *)&process, NULL);
+        uv_run(&loop, UV_RUN_DEFAULT);
+        uv_loop_close(&loop);
+    }
+    text_list_finish(&words);
+    text_list_finish(&environment);
+    return rc;
+}
+
+/* The daemon's one line, or NULL if it died without a word. Blocks: there is nothing else to do,
+ * and the daemon's own limits see to it that it speaks. */
+static json_t *read_result(os_handle from) {
+    char line[LINES_MAX];
+    size_t used = 0;
+    int64_t count;
+    while (used < sizeof line && (count = os_read(from, line + used, sizeof line - used)) > 0)
+        used += (size_t)count;
+    return used ? message_parse(line, used, NULL) : NULL;
+}
+
+static enum outcome start(struct launch *launch, os_handle lock) {
+    uv_file ends[2];
+    char text[256];
+    os_handle from;
+    int rc = uv_pipe(ends, 0, 0);
+    if (rc == 0) {
+        rc = spawn_daemon(&launch->options, lock, ends[1]);
+        os_handle to = ends[1];
+        os_handle_close(&to);
+    }
+    os_handle_close(&lock);
+    if (rc < 0) {
+        snprintf(text, sizeof text, "cannot start the daemon: %s", uv_strerror(rc));
+        return give_up(launch, EXIT_FAILED, text);
+    }
+    from = ends[0];
+    launch->result = read_result(from);
+    os_handle_close(&from);
+    if (launch->result)
+        return DONE;
+    return give_up(launch, EXIT_FAILED,
+                   "the daemon ended without a word; `tether logs` and launcher.log in its "
+                   "directory (`tether doctor` names it) may tell why");
+}
+
+/* ---- adopting ----------------------------------------------------------------------------------
+ */
+
+static const char *server_state(const json_t *state) {
+    return message_text(state, "state");
+}
+
+/* Replaces the state by newer ones until the server is neither on its way up nor down. NULL: the
+ * daemon has gone meanwhile. */
+static json_t *settled_state(struct client *client, json_t *state) {
+    while (state && (strcmp(server_state(state), "starting") == 0 ||
+                     strcmp(server_state(state), "backoff") == 0 ||
+                     strcmp(server_state(state), "stopping") == 0)) {
+        json_t *message = client_receive(client, -1);
+        if (!message || strcmp(message_text(message, "type"), "state") == 0) {
+            json_decref(state);
+            state = message;
+        } else {
+            json_decref(message);
+        }
+    }
+    return state;
+}
+
+static bool is_ok(json_t *reply) {
+    bool ok = json_is_true(json_object_get(reply, "ok"));
+    json_decref(reply);
+    return ok;
+}
+
+/* An older daemon makes room for us if nobody else uses it. */
+static bool replaced(struct client *client, const json_t *welcome) {
+    return version_compare(TETHER_VERSION, message_text(welcome, "version")) > 0 &&
+           is_ok(client_request(client, json_pack("{s:s}", "type", "handover"), 5000)) &&
+           client_wait_closed(client, HANDSHAKE_MOST_MS);
+}
+
+static void register_owner(struct client *client, const struct lifecycle_process *owner) {
+    json_t *request;
+    if (owner->pid == 0)
+        return;
+    request = process_json((int64_t)owner->pid, owner->start);
+    json_object_set_new(request, "type", json_string("adopt"));
+    json_decref(client_request(client, request, 5000));
+}
+
+static enum outcome judge(struct launch *launch, struct client *client, json_t *state) {
+    char text[256] = "adopted the server that runs";
+    const char *version = message_text(state, "version");
+    if (!state)
+        return AGAIN;
+    if (strcmp(server_state(state), "failed") == 0) {
+        if (!launch->restarted &&
+            is_ok(client_request(client, json_pack("{s:s}", "type", "restart"), 5000))) {
+            launch->restarted = true;
+            return AGAIN;
+        }
+        return give_up(launch, EXIT_FAILED,
+                       message_text(json_object_get(state, "server"), "reason"));
+    }
+    if (strcmp(version, TETHER_VERSION) != 0)
+        snprintf(text, sizeof text, "adopted the server that runs under tether %.40s (this is %s)",
+                 version, TETHER_VERSION);
+    return adopted(launch, state, text);
+}
+
+static enum outcome adopt(struct launch *launch, struct client *client) {
+    struct error err = {0};
+    enum outcome outcome = AGAIN;
+    json_t *state = client_hello(client, &err);
+    if (!state && err.code != -EAGAIN)
+        return give_up(launch, EXIT_FAILED, err.message);
+    if (!state)
+        client_wait_closed(client, HANDSHAKE_MOST_MS);
+    else if (!replaced(client, state)) {
+        register_owner(client, &launch->options.owner);
+        state = settled_state(client, state);
+        outcome = judge(launch, client, state);
+    }
+    json_decref(state);
+    return outcome;
+}
+
+/* ---- who has the lock --------------------------------------------------------------------------
+ */
+
+/* Somebody has the lock. If nobody listens, it is somebody who does not yet, or not any more. */
+static enum outcome join(struct launch *launch, const struct os_dir *dir) {
+    struct error err = {0};
+    enum outcome outcome = AGAIN;
+    struct client *client = malloc(sizeof *client);
+    int rc = client ? client_init(client, &launch->options, &err)
+                    : error_set(&err, -ENOMEM, "out of memory");
+    if (rc == 0) {
+        outcome = adopt(launch, client);
+        client_finish(client);
+    } else if (rc != -ENOENT) {
+        outcome = give_up(launch, EXIT_FAILED, err.message);
+    } else if (os_clock_ms() - launch->began > HANDSHAKE_MOST_MS) {
+        outcome = give_up(launch, EXIT_FAILED,
+                          "another tether holds the lock of this instance but does not answer; "
+                          "`tether doctor` tells more");
+    } else {
+        os_dir_wait(dir, MOMENT_MS);
+    }
+    free(client);
+    return outcome;
+}
+
+static enum outcome try_instance(struct launch *launch) {
+    struct error err = {0};
+    struct os_dir dir;
+    os_handle lock;
+    enum outcome outcome;
+    int rc = client_dir(&dir, &launch->options, true, &err);
+    if (rc < 0)
+        return give_up(launch, EXIT_FAILED, err.message);
+    rc = os_lock_take(&lock, &dir, "lock", &err);
+    if (rc == 0)
+        outcome = start(launch, lock);
+    else if (rc == -EWOULDBLOCK)
+        outcome = join(launch, &dir);
+    else
+        outcome = give_up(launch, EXIT_FAILED, err.message);
+    os_dir_finish(&dir);
+    return outcome;
+}
+
+static int result_code(const struct launch *launch) {
+    return (int)message_number(launch->result, "code", EXIT_FAILED);
+}
+
+static bool next_pair(struct launch *launch) {
+    struct options *options = &launch->options;
+    if (!options->ports_auto || result_code(launch) != EXIT_PORT_HELD ||
+        options->http_port == UINT16_MAX || options->ws_port == UINT16_MAX)
+        return false;
+    options->http_port++;
+    options->ws_port = options->ws_port ? (uint16_t)(options->ws_port + 1) : 0;
+    json_decref(launch->result);
+    launch->result = NULL;
+    return true;
+}
+
+int command_launch(const struct options *options) {
+    struct launch launch = {.options = *options, .began = os_clock_ms()};
+    int pairs = 0, code;
+    char *line;
+    do {
+        while (try_instance(&launch) == AGAIN)
+            ;
+    } while (++pairs < PAIRS_MOST && next_pair(&launch));
+    json_object_set_new(launch.result, "ms", json_integer(os_clock_ms() - launch.began));
+    line = json_dumps(launch.result, JSON_COMPACT);
+    code = result_code(&launch);
+    puts(line ? line : "{\"result\":\"failed\",\"code\":1,\"message\":\"out of memory\"}");
+    free(line);
+    json_decref(launch.result);
+    return code;
+}

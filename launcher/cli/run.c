@@ -1,0 +1,17 @@
+/* `tether run` and `tether daemon`: the same instance, in the foreground or detached. */
+#include "../daemon/daemon.h"
+#include "cli.h"
+#include "commands.h"
+
+int command_run(const struct options *options) {
+    return daemon_run(options, true);
+}
+
+int command_daemon(const struct options *options) {
+    if (options->lock_handle < 0 || options->result_handle < 0) {
+        fprintf(stderr, "tether daemon: this is what `tether launch` starts; use that, or "
+                        "`tether run` to stay in the foreground\n");
+        return EXIT_USAGE;
+    }
+    return daemon_run(options, false);
+}

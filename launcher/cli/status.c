@@ -1,0 +1,114 @@
+/* `tether status`: what runs and why. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../protocol/message.h"
+#include "cli.h"
+#include "client.h"
+#include "commands.h"
+
+int command_fail(int exit_code, const struct error *err) {
+    fprintf(stderr, "tether: %s\n", err->message);
+    return exit_code;
+}
+
+int command_client_code(int rc) {
+    return rc == -ENOENT || rc == -EAGAIN ? EXIT_NOT_RUNNING : EXIT_FAILED;
+}
+
+static void print_duration(int64_t ms) {
+    int64_t s = ms / 1000;
+    if (s < 60)
+        printf("%" PRId64 " s", s);
+    else if (s < 3600)
+        printf("%" PRId64 " min", s / 60);
+    else
+        printf("%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
+}
+
+static void print_server(const json_t *state) {
+    const json_t *server = json_object_get(state, "server");
+    int64_t pid = message_number(server, "pid", 0), ws = message_number(server, "ws_port", 0);
+    const char *reason = message_text(server, "reason");
+    printf("server    %s", message_text(server, "state"));
+    if (pid)
+        printf(", process %" PRId64, pid);
+    printf(", %" PRId64 " restarts, tether is up ", message_number(server, "restarts", 0));
+    print_duration(message_number(state, "uptime_ms", 0));
+    printf("\nports     %" PRId64, message_number(server, "http_port", 0));
+    if (ws)
+        printf(" and %" PRId64, ws);
+    printf("\nwhy       %s\n", message_text(state, "why"));
+    if (reason[0])
+        printf("reason    %s\n", reason);
+}
+
+static void print_people(const json_t *state) {
+    const json_t *owner = json_object_get(state, "owner"), *session;
+    size_t i;
+    if (json_is_object(owner)) {
+        const json_t *alive = json_object_get(owner, "alive");
+        printf("owner     process %" PRId64 ", %s\n", message_number(owner, "pid", 0),
+               json_is_true(alive)    ? "alive"
+               : json_is_false(alive) ? "dead"
+                                      : "cannot be looked at");
+    }
+    json_array_foreach(json_object_get(state, "sessions"), i, session) {
+        printf("session   %s, process %" PRId64 ", %s", message_text(session, "role"),
+               message_number(session, "pid", 0), message_text(session, "link"));
+        if (message_text(session, "project")[0])
+            printf(", %s", message_text(session, "project"));
+        putchar('\n');
+    }
+}
+
+static void print_state(const struct options *options, json_t *state) {
+    json_object_del(state, "ws_token");
+    json_object_del(state, "session");
+    json_object_del(state, "type");
+    if (options->json) {
+        char *line = json_dumps(state, JSON_COMPACT);
+        if (line)
+            puts(line);
+        free(line);
+    } else {
+        print_server(state);
+        print_people(state);
+    }
+    fflush(stdout);
+}
+
+static void watch(const struct options *options, struct client *client) {
+    json_t *message;
+    while ((message = client_receive(client, -1)) != NULL) {
+        if (strcmp(message_text(message, "type"), "state") == 0) {
+            if (!options->json)
+                putchar('\n');
+            print_state(options, message);
+        }
+        json_decref(message);
+    }
+}
+
+int command_status(const struct options *options) {
+    struct client *client = malloc(sizeof *client);
+    struct error err = {0};
+    json_t *state;
+    int rc = client ? client_init(client, options, &err) : error_set(&err, -ENOMEM, "no memory");
+    if (rc < 0) {
+        free(client);
+        return command_fail(command_client_code(rc), &err);
+    }
+    state = client_hello(client, &err);
+    if (state) {
+        print_state(options, state);
+        if (options->watch)
+            watch(options, client);
+    }
+    json_decref(state);
+    client_finish(client);
+    free(client);
+    return state ? EXIT_FINE : command_fail(command_client_code(err.code), &err);
+}

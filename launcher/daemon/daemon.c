@@ -1,0 +1,493 @@
+#include "daemon.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../protocol/message.h"
+#include "records.h"
+#include "status.h"
+
+/* ---- telling -----------------------------------------------------------------------------------
+ */
+
+/* Tells `launch` how the start went, once. */
+static void report_result(struct daemon *daemon, int code, const char *message) {
+    size_t length;
+    char *line;
+    if (daemon->result == OS_NO_HANDLE)
+        return;
+    line = message_line(status_result(daemon, code, message), &length);
+    if (line)
+        os_write(daemon->result, line, length);
+    free(line);
+    os_handle_close(&daemon->result);
+}
+
+static void notify_service(const struct daemon *daemon, const char *text) {
+    if (daemon->service_notify)
+        os_notify_send(daemon->service_notify, text);
+}
+
+static void write_state(struct daemon *daemon) {
+    struct error err;
+    json_t *state = status_json(daemon, "state");
+    json_object_set_new(state, "control", json_string(daemon->control_path));
+    if (records_write_state(&daemon->dir, state, &err) < 0)
+        log_say(&daemon->log, "cannot write state.json: %s", err.message);
+}
+
+static void on_log_line(void *context, enum log_stream stream, const char *text, uint64_t number) {
+    struct daemon *daemon = context;
+    control_log(&daemon->control, stream, text, number);
+}
+
+/* ---- the owner ---------------------------------------------------------------------------------
+ */
+
+static enum lifecycle_liveness look_at(const struct os_identity *identity) {
+    switch (os_liveness(identity)) {
+    case OS_ALIVE:
+        return LIFECYCLE_ALIVE;
+    case OS_DEAD:
+        return LIFECYCLE_DEAD;
+    case OS_UNKNOWN:
+        break;
+    }
+    return LIFECYCLE_UNKNOWN;
+}
+
+static struct os_identity owner_identity(const struct daemon *daemon) {
+    return (struct os_identity){(int64_t)daemon->life.owner.pid, daemon->life.owner.start};
+}
+
+/* Reports the lifecycle's own form of the identity: a start that it does not know stays unknown. */
+static void report_owner(struct daemon *daemon, enum lifecycle_liveness liveness) {
+    struct lifecycle_event event = {
+        .kind = LIFECYCLE_ON_PROCESS, .process = daemon->life.owner, .liveness = liveness};
+    daemon_feed(daemon, &event, NULL);
+}
+
+static void sample_owner(struct daemon *daemon) {
+    struct os_identity owner = owner_identity(daemon);
+    report_owner(daemon, look_at(&owner));
+}
+
+static void on_owner_end(void *context, const struct os_identity *identity) {
+    (void)identity;
+    sample_owner(context);
+}
+
+static void watch_owner(struct daemon *daemon) {
+    struct os_identity owner = owner_identity(daemon);
+    int rc;
+    watch_destroy(daemon->owner_watch);
+    daemon->owner_watch = NULL;
+    if (owner.pid == 0)
+        return;
+    rc = watch_create(&daemon->owner_watch, &daemon->loop, &owner, daemon->life.config.poll_ms,
+                      on_owner_end, daemon);
+    if (rc < 0 && rc != -ESRCH)
+        log_say(&daemon->log, "owner %lld cannot be watched: %s", (long long)owner.pid,
+                os_error_text(rc).text);
+    sample_owner(daemon);
+}
+
+/* ---- actions -----------------------------------------------------------------------------------
+ */
+
+static void start_server(struct daemon *daemon) {
+    struct server_start start = {
+        .options = daemon->options,
+        .daemon = daemon->self,
+        .notify_path = ready_notify_path(&daemon->ready),
+        .token = daemon->token,
+    };
+    struct server_facts *facts = &daemon->facts;
+    if (daemon->life.owner_liveness != LIFECYCLE_DEAD)
+        start.owner = daemon->life.owner;
+    facts->started_at = os_clock_ms();
+    facts->ready_ms = -1;
+    facts->failure = (struct error){0};
+    if (ports_prepare(&daemon->ports, &facts->failure) < 0) {
+        struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
+                                        .failure = LIFECYCLE_FAILURE_PORT};
+        log_say(&daemon->log, "%s", facts->failure.message);
+        daemon_feed(daemon, &event, NULL);
+        return;
+    }
+    ready_begin(&daemon->ready); /* before the server can say so */
+    supervisor_start(&daemon->supervisor, &start, daemon->ports.listeners,
+                     daemon->ports.listener_count);
+}
+
+static void check_ports(struct daemon *daemon) {
+    struct lifecycle_event event = {.kind = LIFECYCLE_ON_PORTS};
+    struct error err;
+    ports_release(&daemon->ports);
+    daemon->ports_free = ports_are_free(&daemon->ports, &err);
+    if (!daemon->ports_free)
+        log_say(&daemon->log, "after the end: %s", err.message);
+    event.success = daemon->ports_free;
+    daemon_feed(daemon, &event, NULL);
+}
+
+static void record_end(struct daemon *daemon) {
+    log_say(&daemon->log, "ended (%s): %s, %s", lifecycle_cause_name(daemon->life.cause),
+            daemon->life.survivors ? "processes of the server are left" : "no process is left",
+            daemon->ports_free ? "both ports are free" : "a port is not free");
+}
+
+static void finish_handles(struct daemon *daemon);
+
+static void end(struct daemon *daemon) {
+    char failure[3072];
+    int code = lifecycle_exit_code(&daemon->life);
+    status_failure(daemon, failure, sizeof failure);
+    report_result(daemon, code ? code : 1,
+                  failure[0] ? failure : "the server ended before it was ready");
+    notify_service(daemon, "STOPPING=1");
+    daemon->ended = true;
+    finish_handles(daemon);
+}
+
+static void publish(struct daemon *daemon) {
+    write_state(daemon);
+    control_publish(&daemon->control);
+}
+
+static void carry_out(struct daemon *daemon, struct control_call *caller) {
+    const struct lifecycle_actions *todo = &daemon->actions;
+    struct control *control = &daemon->control;
+    if (caller)
+        control_answer(caller, todo->answer);
+    for (uint32_t i = 0; i < todo->dropped_count; i++)
+        control_drop(control, todo->dropped[i]);
+    for (uint32_t i = 0; i < todo->pinged_count; i++)
+        control_ping(control, todo->pinged[i]);
+    if (todo->set & LIFECYCLE_DO_SWEEP)
+        control_sweep(control);
+    if (todo->set & LIFECYCLE_DO_WATCH_OWNER)
+        watch_owner(daemon);
+    if (todo->set & LIFECYCLE_DO_SAMPLE_OWNER)
+        sample_owner(daemon);
+    if (todo->set & LIFECYCLE_DO_CLOSE_STDIN)
+        supervisor_close_stdin(&daemon->supervisor);
+    if (todo->set & LIFECYCLE_DO_TERMINATE)
+        supervisor_terminate(&daemon->supervisor);
+    if (todo->set & LIFECYCLE_DO_KILL_TREE)
+        supervisor_kill(&daemon->supervisor);
+    if (todo->set & LIFECYCLE_DO_CHECK_PORTS)
+        check_ports(daemon);
+    if (todo->set & LIFECYCLE_DO_RECORD)
+        record_end(daemon);
+    if (todo->set & LIFECYCLE_DO_START)
+        start_server(daemon);
+    if (todo->set & LIFECYCLE_DO_PUBLISH)
+        publish(daemon);
+    if (todo->set & LIFECYCLE_DO_EXIT)
+        end(daemon);
+}
+
+/* ---- events ------------------------------------------------------------------------------------
+ */
+
+static void on_timer(uv_timer_t *timer) {
+    struct lifecycle_event event = {.kind = LIFECYCLE_ON_TIMER};
+    struct daemon *daemon = timer->data;
+    daemon->timer_set = false;
+    daemon_feed(daemon, &event, NULL);
+}
+
+static void set_timer(struct daemon *daemon) {
+    uint64_t deadline = lifecycle_deadline(&daemon->life);
+    uint64_t now = (uint64_t)os_clock_ms();
+    uv_timer_stop(&daemon->timer);
+    if (daemon->ended || deadline == LIFECYCLE_NEVER)
+        return;
+    uv_update_time(&daemon->loop);
+    uv_timer_start(&daemon->timer, on_timer, deadline > now ? deadline - now : 0, 0);
+}
+
+static void note_server_state(struct daemon *daemon, enum lifecycle_server before) {
+    enum lifecycle_server now = daemon->life.server;
+    char failure[3072];
+    if (now == before)
+        return;
+    if (before == LIFECYCLE_STARTING || now != LIFECYCLE_STARTING)
+        ready_end(&daemon->ready);
+    status_failure(daemon, failure, sizeof failure);
+    log_say(&daemon->log, "server %s%s%s", lifecycle_server_name(now), failure[0] ? ": " : "",
+            failure);
+    if (now == LIFECYCLE_READY) {
+        daemon->facts.ready_ms = os_clock_ms() - daemon->facts.started_at;
+        report_result(daemon, 0, "ready");
+        notify_service(daemon, "READY=1");
+    } else if (now == LIFECYCLE_FAILED) {
+        report_result(daemon, lifecycle_exit_code(&daemon->life), failure);
+    }
+}
+
+static void step(struct daemon *daemon, const struct lifecycle_event *event,
+                 struct control_call *caller) {
+    enum lifecycle_server before = daemon->life.server;
+    lifecycle_step(&daemon->life, event, (uint64_t)os_clock_ms(), &daemon->actions);
+    note_server_state(daemon, before);
+    carry_out(daemon, caller);
+}
+
+/* Events that come out of an action wait until all actions of the current one are done. */
+static void enqueue(struct daemon *daemon, const struct lifecycle_event *event) {
+    if (daemon->queued < DAEMON_QUEUE)
+        daemon->queue[daemon->queued++] = *event;
+}
+
+static void work_off_queue(struct daemon *daemon) {
+    while (daemon->queued > 0) {
+        struct lifecycle_event event = daemon->queue[0];
+        daemon->queued--;
+        memmove(daemon->queue, daemon->queue + 1, daemon->queued * sizeof daemon->queue[0]);
+        step(daemon, &event, NULL);
+    }
+}
+
+void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
+                 struct control_call *caller) {
+    if (daemon->busy || daemon->ended) {
+        enqueue(daemon, event);
+        return;
+    }
+    daemon->busy = true;
+    step(daemon, event, caller);
+    work_off_queue(daemon);
+    daemon->busy = false;
+    if (daemon->ended)
+        return;
+    control_settle(&daemon->control);
+    set_timer(daemon);
+}
+
+static void feed_kind(struct daemon *daemon, enum lifecycle_event_kind kind) {
+    struct lifecycle_event event = {.kind = kind};
+    daemon_feed(daemon, &event, NULL);
+}
+
+static void on_ready(void *context) {
+    feed_kind(context, LIFECYCLE_ON_READY);
+}
+
+static void on_started(void *context) {
+    struct daemon *daemon = context;
+    log_say(&daemon->log, "server started: process %lld", (long long)daemon->supervisor.server.pid);
+    write_state(daemon);
+}
+
+static void on_unstarted(void *context, const struct error *why) {
+    struct daemon *daemon = context;
+    struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
+                                    .failure = LIFECYCLE_FAILURE_SPAWN};
+    daemon->facts.failure = *why;
+    daemon_feed(daemon, &event, NULL);
+}
+
+static void on_exited(void *context, const struct tree_exit *how) {
+    struct daemon *daemon = context;
+    struct lifecycle_event event = {.kind = LIFECYCLE_ON_EXIT,
+                                    .success = !how->signalled && how->value == 0};
+    char text[96];
+    daemon->facts.has_exited = true;
+    daemon->facts.last_exit = *how;
+    log_last_lines(&daemon->log, daemon->facts.last_lines, sizeof daemon->facts.last_lines);
+    status_exit_text(how, text, sizeof text);
+    log_say(&daemon->log, "server %s", text);
+    daemon_feed(daemon, &event, NULL);
+}
+
+static void on_emptied(void *context) {
+    feed_kind(context, LIFECYCLE_ON_TREE_EMPTY);
+}
+
+static void on_signal(uv_signal_t *handle, int number) {
+    struct daemon *daemon = handle->data;
+    if (number == SIGUSR1 || number == SIGUSR2)
+        supervisor_forward(&daemon->supervisor, number);
+    else
+        feed_kind(daemon, LIFECYCLE_ON_SIGNAL);
+}
+
+static void on_parent_end(void *context, const struct os_identity *identity) {
+    struct daemon *daemon = context;
+    log_say(&daemon->log, "the program that started this (process %lld) is gone",
+            (long long)identity->pid);
+    feed_kind(daemon, LIFECYCLE_ON_PARENT);
+}
+
+/* ---- beginning ---------------------------------------------------------------------------------
+ */
+
+/* A program that dies without a signal to its children leaves `tether run` alone. Without a parent
+ * from the start, as for an orphan or for process 1, there is nothing to watch. */
+static void watch_parent(struct daemon *daemon) {
+    struct os_identity parent;
+    if (!daemon->foreground || !daemon->options->config.parent_watchdog)
+        return;
+    if (daemon->self.pid == 1 || os_identity_parent(&parent) < 0 || parent.pid <= 1)
+        return;
+    if (watch_create(&daemon->parent_watch, &daemon->loop, &parent,
+                     daemon->options->config.parent_poll_ms, on_parent_end, daemon) == -ESRCH)
+        on_parent_end(daemon, &parent);
+}
+
+static void take_signals(struct daemon *daemon) {
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+    signal(SIGPIPE, SIG_IGN);
+    if (!daemon->foreground)
+        signal(SIGHUP, SIG_IGN); /* a terminal that goes is nothing to a daemon */
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        uv_signal_init(&daemon->loop, &daemon->signals[i]);
+        daemon->signals[i].data = daemon;
+        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+    }
+}
+
+static void make_token(char token[DAEMON_TOKEN]) {
+    unsigned char bytes[DAEMON_TOKEN / 2];
+    os_random(bytes, sizeof bytes);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static int open_place(struct daemon *daemon, struct error *err) {
+    char path[OS_PATH_MAX];
+    int rc;
+    options_instance(daemon->options, daemon->instance);
+    rc = os_instance_path(daemon->options->state_dir, daemon->instance, path, sizeof path, err);
+    if (rc == 0)
+        rc = os_dir_open(&daemon->dir, path, true, err);
+    if (rc < 0)
+        return rc;
+    if (daemon->options->lock_handle >= 0) {
+        daemon->lock = (os_handle)daemon->options->lock_handle;
+        return os_lock_adopt(daemon->lock, &daemon->dir, "lock", err);
+    }
+    rc = os_lock_take(&daemon->lock, &daemon->dir, "lock", err);
+    if (rc == -EWOULDBLOCK)
+        error_set(err, rc,
+                  "tether already runs for ports %u and %u; see `tether status`, end it with "
+                  "`tether stop`, or choose other ports",
+                  (unsigned)daemon->options->http_port, (unsigned)daemon->options->ws_port);
+    return rc;
+}
+
+static void on_removed(const char *name, void *context) {
+    log_say(context, "removed %s, left by a process that is gone", name);
+}
+
+/* Leaves the place as if nobody had been here before. A daemon that ends in order removes its state
+ * file; only if it is there can orphans be, and only then is the search through all processes worth
+ * its time. */
+static void tidy_up(struct daemon *daemon) {
+    struct records_state before;
+    bool unclean = records_read_state(&daemon->dir, &before);
+    records_clean(&daemon->dir, on_removed, &daemon->log);
+    if (unclean)
+        ports_end_orphans(&daemon->ports, &before.server);
+}
+
+static int open_all(struct daemon *daemon, struct error *err) {
+    static const struct supervisor_events events = {on_started, on_unstarted, on_exited,
+                                                    on_emptied};
+    int rc = uv_loop_init(&daemon->loop);
+    if (rc < 0)
+        return error_set(err, rc, "cannot start: %s", uv_strerror(rc));
+    uv_timer_init(&daemon->loop, &daemon->timer);
+    daemon->timer.data = daemon;
+    log_init(&daemon->log, &daemon->dir, daemon->foreground, on_log_line, daemon);
+    ports_init(&daemon->ports, daemon->options, &daemon->log);
+    tidy_up(daemon);
+    make_token(daemon->token);
+    take_signals(daemon);
+    rc = supervisor_init(&daemon->supervisor, &daemon->loop, &daemon->log, &events, daemon);
+    if (rc < 0)
+        return error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
+    rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready, daemon,
+                    err);
+    return rc < 0 ? rc : control_init(&daemon->control, daemon, err);
+}
+
+static void begin(struct daemon *daemon) {
+    struct lifecycle_process owner = daemon->options->owner;
+    uint32_t seed = 0;
+    if (owner.pid != 0 && owner.start == 0) { /* hold on to whoever has this pid now */
+        struct os_identity identity;
+        if (os_identity_of((int64_t)owner.pid, &identity) == 0)
+            owner.start = identity.start;
+    }
+    os_random(&seed, sizeof seed);
+    daemon->busy = true;
+    lifecycle_init(&daemon->life, &daemon->options->config, &owner, seed, (uint64_t)os_clock_ms(),
+                   &daemon->actions);
+    log_say(&daemon->log, "tether %s, process %lld, ports %s, owner %" PRIu64, TETHER_VERSION,
+            (long long)daemon->self.pid, daemon->instance, owner.pid);
+    carry_out(daemon, NULL);
+    work_off_queue(daemon);
+    daemon->busy = false;
+    set_timer(daemon);
+}
+
+/* ---- ending ------------------------------------------------------------------------------------
+ */
+
+static void finish_handles(struct daemon *daemon) {
+    uv_close((uv_handle_t *)&daemon->timer, NULL);
+    for (size_t i = 0; i < 4; i++)
+        uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    watch_destroy(daemon->owner_watch);
+    watch_destroy(daemon->parent_watch);
+    control_finish(&daemon->control);
+    ready_finish(&daemon->ready);
+    supervisor_finish(&daemon->supervisor);
+    records_remove_all(&daemon->dir);
+}
+
+static int fail_early(struct daemon *daemon, const struct error *err) {
+    report_result(daemon, 1, err->message);
+    if (daemon->foreground)
+        fprintf(stderr, "tether: %s\n", err->message);
+    os_dir_finish(&daemon->dir);
+    os_handle_close(&daemon->lock);
+    free(daemon);
+    return 1;
+}
+
+int daemon_run(const struct options *options, bool foreground) {
+    struct daemon *daemon = calloc(1, sizeof *daemon);
+    struct error err = {0};
+    int code;
+    if (!daemon)
+        return 1;
+    daemon->options = options;
+    daemon->foreground = foreground;
+    daemon->dir.handle = OS_NO_HANDLE;
+    daemon->lock = OS_NO_HANDLE;
+    daemon->result = (os_handle)options->result_handle;
+    daemon->service_notify = getenv("NOTIFY_SOCKET");
+    daemon->started_at = os_clock_ms();
+    daemon->supervisor.title = options->title;
+    daemon->supervisor.title_size = options->title_size;
+    os_identity_self(&daemon->self);
+    if (open_place(daemon, &err) < 0 || open_all(daemon, &err) < 0)
+        return fail_early(daemon, &err);
+    watch_parent(daemon);
+    begin(daemon);
+    uv_run(&daemon->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&daemon->loop);
+    code = lifecycle_exit_code(&daemon->life);
+    log_finish(&daemon->log);
+    os_handle_close(&daemon->lock);
+    os_dir_finish(&daemon->dir);
+    free(daemon);
+    return code;
+}

@@ -1,0 +1,78 @@
+/* The daemon: feeds the lifecycle with what happens and carries out what it decides.
+ *
+ * One thread, one loop. Everything that happens becomes an event through daemon_feed; what follows
+ * from it is decided in lifecycle/ and done here, by the modules beside this file. */
+#ifndef TETHER_DAEMON_H
+#define TETHER_DAEMON_H
+
+#include <uv.h>
+
+#include "../cli/options.h"
+#include "../lifecycle/lifecycle.h"
+#include "../os/os.h"
+#include "control.h"
+#include "log.h"
+#include "ports.h"
+#include "ready.h"
+#include "supervise.h"
+#include "watch.h"
+
+enum {
+    DAEMON_QUEUE = 16, /* events that wait because they came out of an action */
+    DAEMON_TOKEN = 33, /* the WebSocket token in hexadecimal */
+};
+
+/* What is known of the server beyond the lifecycle's state; for people. */
+struct server_facts {
+    int64_t started_at, ready_ms; /* ready_ms: -1 before it is ready */
+    bool has_exited;
+    struct tree_exit last_exit;
+    char last_lines[2048]; /* what the run that ended last had to say */
+    struct error failure;  /* why it could not be started; code 0: it could */
+};
+
+struct daemon {
+    const struct options *options;
+    bool foreground; /* `tether run` */
+    struct os_dir dir;
+    os_handle lock;
+    os_handle result; /* where `launch` waits for the outcome of the start; OS_NO_HANDLE: told */
+    char instance[OPTIONS_INSTANCE_MAX];
+    char control_path[OS_SOCKET_PATH_MAX];
+    char token[DAEMON_TOKEN];
+    const char *service_notify; /* NOTIFY_SOCKET of whoever manages us as a service, or NULL */
+    struct os_identity self;
+    int64_t started_at;
+
+    uv_loop_t loop;
+    uv_timer_t timer;
+    uv_signal_t signals[4];
+    bool timer_set;
+    struct watch *owner_watch, *parent_watch;
+
+    struct log log;
+    struct ports ports;
+    struct ready ready;
+    struct supervisor supervisor;
+    struct control control;
+    struct server_facts facts;
+    bool ports_free; /* as seen after the end */
+    bool ended;
+
+    struct lifecycle_event queue[DAEMON_QUEUE];
+    size_t queued;
+    bool busy;
+    struct lifecycle_actions actions;
+    struct lifecycle life; /* last: most of it is never touched */
+};
+
+/* Runs an instance until its end, in the foreground or for `tether launch`; returns the exit code.
+ */
+int daemon_run(const struct options *options, bool foreground);
+
+/* Applies an event and does all that follows. `caller` is the session that asked, and gets the
+ * answer; NULL: nobody. */
+void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
+                 struct control_call *caller);
+
+#endif

@@ -1,0 +1,166 @@
+#include "environment.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lists of texts ----------------------------------------------------------------------------
+ */
+
+static char *copy(const char *text, size_t length) {
+    char *made = malloc(length + 1);
+    if (made) {
+        memcpy(made, text, length);
+        made[length] = 0;
+    }
+    return made;
+}
+
+/* Takes the text over; NULL means that there was no memory for it. */
+static void add_owned(struct text_list *list, char *text) {
+    if (text && list->count + 2 > list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 32;
+        char **items = realloc(list->items, capacity * sizeof *items);
+        if (!items) {
+            free(text);
+            text = NULL;
+        } else {
+            list->items = items;
+            list->capacity = capacity;
+        }
+    }
+    if (!text) {
+        list->failed = true;
+        return;
+    }
+    list->items[list->count++] = text;
+    list->items[list->count] = NULL;
+}
+
+void text_list_add(struct text_list *list, const char *text) {
+    add_owned(list, copy(text, strlen(text)));
+}
+
+void text_list_finish(struct text_list *list) {
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct text_list){0};
+}
+
+/* ---- the environment ---------------------------------------------------------------------------
+ */
+
+static bool is_entry_of(const char *entry, const char *name, size_t length) {
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+static void environment_remove(struct text_list *list, const char *name) {
+    size_t length = strlen(name), kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (is_entry_of(list->items[i], name, length))
+            free(list->items[i]);
+        else
+            list->items[kept++] = list->items[i];
+    }
+    list->count = kept;
+    if (list->items)
+        list->items[kept] = NULL;
+}
+
+void environment_set(struct text_list *list, const char *name, const char *value) {
+    size_t size;
+    char *entry;
+    environment_remove(list, name);
+    if (!value)
+        return;
+    size = strlen(name) + strlen(value) + 2;
+    entry = malloc(size);
+    if (entry)
+        snprintf(entry, size, "%s=%s", name, value);
+    add_owned(list, entry);
+}
+
+static void set_number(struct text_list *list, const char *name, uint64_t number) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    environment_set(list, name, text);
+}
+
+/* The one place where a server learns its owner, whatever starts it: first start, restart, or the
+ * start after another owner took over. Without an owner all of it is removed, so that a server
+ * never inherits the owner of something else. */
+static void set_owner(struct text_list *list, const struct server_start *start) {
+    const struct options *options = start->options;
+    char pid[24], token[24];
+    bool known = start->owner.pid != 0;
+    snprintf(pid, sizeof pid, "%" PRIu64, start->owner.pid);
+    snprintf(token, sizeof token, "%" PRIu64, start->owner.start);
+    environment_set(list, "TETHER_OWNER_PID", known ? pid : NULL);
+    environment_set(list, "TETHER_OWNER_START", known && start->owner.start ? token : NULL);
+    for (size_t i = 0; i < options->alias_count; i++)
+        environment_set(list, options->aliases[i], known ? pid : NULL);
+}
+
+void environment_build(struct text_list *list, char *const *inherited,
+                       const struct server_start *start) {
+    char instance[OPTIONS_INSTANCE_MAX], daemon[48];
+    for (; *inherited; inherited++)
+        text_list_add(list, *inherited);
+    options_instance(start->options, instance);
+    snprintf(daemon, sizeof daemon, "%" PRId64 ":%" PRIu64, start->daemon.pid, start->daemon.start);
+    set_owner(list, start);
+    environment_set(list, "TETHER_INSTANCE", instance);
+    environment_set(list, "TETHER_DAEMON", daemon);
+    set_number(list, "TETHER_HTTP_PORT", start->options->http_port);
+    set_number(list, "TETHER_WS_PORT", start->options->ws_port);
+    environment_set(list, "TETHER_WS_TOKEN", start->token);
+    environment_set(list, "NOTIFY_SOCKET", start->notify_path);
+    /* A service manager's watchdog is for us, not for the server. */
+    environment_set(list, "WATCHDOG_USEC", NULL);
+    environment_set(list, "WATCHDOG_PID", NULL);
+}
+
+/* ---- the command -------------------------------------------------------------------------------
+ */
+
+struct replacement {
+    const char *name; /* with its braces */
+    char value[24];
+};
+
+enum { REPLACEMENTS = 4 };
+
+static char *replace_all(const char *word, const struct replacement *table) {
+    size_t capacity = strlen(word) * 4 + 1, used = 0; /* the longest value is 20, for 11 or more */
+    char *out = malloc(capacity);
+    while (out && *word) {
+        const struct replacement *found = NULL;
+        for (int i = 0; i < REPLACEMENTS && *word == '{'; i++)
+            if (strncmp(word, table[i].name, strlen(table[i].name)) == 0)
+                found = &table[i];
+        if (found) {
+            size_t length = strlen(found->value);
+            memcpy(out + used, found->value, length);
+            used += length;
+            word += strlen(found->name);
+        } else {
+            out[used++] = *word++;
+        }
+    }
+    if (out)
+        out[used] = 0;
+    return out;
+}
+
+void command_build(struct text_list *list, const struct server_start *start) {
+    struct replacement table[REPLACEMENTS] = {
+        {"{http_port}", ""}, {"{ws_port}", ""}, {"{owner_pid}", ""}, {"{instance}", ""}};
+    snprintf(table[0].value, sizeof table[0].value, "%u", (unsigned)start->options->http_port);
+    snprintf(table[1].value, sizeof table[1].value, "%u", (unsigned)start->options->ws_port);
+    if (start->owner.pid)
+        snprintf(table[2].value, sizeof table[2].value, "%" PRIu64, start->owner.pid);
+    options_instance(start->options, table[3].value);
+    for (char **word = start->options->command; word && *word; word++)
+        add_owned(list, replace_all(*word, table));
+}

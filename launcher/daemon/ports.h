@@ -1,0 +1,39 @@
+/* The two ports of an instance: free before a start, held if asked for, free again after the end.
+ *
+ * Whoever is in the way is named. It is ended only if it is provably an orphan of this very
+ * instance: it is recorded in our state file as the server of a daemon that no longer lives, or it
+ * carries our cookie and the daemon named there is dead. A stranger is never touched. */
+#ifndef TETHER_DAEMON_PORTS_H
+#define TETHER_DAEMON_PORTS_H
+
+#include "../cli/options.h"
+#include "../os/os.h"
+#include "log.h"
+
+struct ports {
+    const struct options *options;
+    struct log *log;
+    os_handle listeners[2];
+    size_t listener_count; /* 0: the server listens itself */
+};
+
+void ports_init(struct ports *ports, const struct options *options, struct log *log);
+
+/* Ends the orphans of this instance that an earlier daemon left, whose recorded server `recorded`
+ * may be (pid 0: none is known). Only for who holds the lock. */
+void ports_end_orphans(struct ports *ports, const struct os_identity *recorded);
+
+/* Makes sure that both ports can be had, and takes them if they are to be held. -EADDRINUSE: a
+ * stranger has one; the error names it and the next free pair. */
+int ports_prepare(struct ports *ports, struct error *err);
+
+/* Gives held ports up. */
+void ports_release(struct ports *ports);
+
+/* Whether a server could have both ports now; the error says what is in the way. */
+bool ports_are_free(const struct ports *ports, struct error *err);
+
+/* True if the process belongs to this instance and its daemon is dead. */
+bool ports_is_orphan(const struct os_identity *identity, const char *instance);
+
+#endif

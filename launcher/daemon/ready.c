@@ -1,0 +1,256 @@
+#include "ready.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <llhttp.h>
+
+enum { FIRST_DELAY_MS = 5, MOST_DELAY_MS = 100 };
+
+/* One try: a connection, and over it perhaps one request. Freed by the loop. */
+struct ready_probe {
+    uv_tcp_t tcp;
+    uv_connect_t connect;
+    uv_write_t write;
+    struct ready *ready; /* NULL: nobody waits for this one any more */
+    llhttp_t parser;
+    llhttp_settings_t settings;
+    char request[640];
+    char buffer[512];
+};
+
+struct ready_notify {
+    uv_poll_t poll;
+    os_handle handle;
+    struct ready *ready;
+};
+
+static void schedule(struct ready *ready);
+
+static void free_handle(uv_handle_t *handle) {
+    free(handle->data);
+}
+
+static void succeed(struct ready *ready) {
+    ready_end(ready);
+    ready->on_ready(ready->context);
+}
+
+/* ---- trying ------------------------------------------------------------------------------------
+ */
+
+static void probe_close(struct ready_probe *probe) {
+    if (probe->ready)
+        probe->ready->probe = NULL;
+    probe->ready = NULL;
+    if (!uv_is_closing((uv_handle_t *)&probe->tcp))
+        uv_close((uv_handle_t *)&probe->tcp, free_handle);
+}
+
+/* The try is over. Of two ports the second is tried as soon as the first accepts. */
+static void probe_done(struct ready_probe *probe, bool good) {
+    struct ready *ready = probe->ready;
+    probe_close(probe);
+    if (!ready)
+        return;
+    if (!good) {
+        schedule(ready);
+        return;
+    }
+    if (options_ready(ready->options) == READY_PORTS &&
+        ready->next_port == ready->options->http_port)
+        ready->next_port = ready->options->ws_port;
+    else
+        ready->next_port = 0;
+    if (ready->next_port == 0) {
+        succeed(ready);
+    } else {
+        ready->delay_ms = 0;
+        schedule(ready);
+    }
+}
+
+static int on_status(llhttp_t *parser) {
+    struct ready_probe *probe = parser->data;
+    probe_done(probe, parser->status_code >= 200 && parser->status_code < 400);
+    return HPE_PAUSED;
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct ready_probe *probe = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(probe->buffer, sizeof probe->buffer);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
+    struct ready_probe *probe = stream->data;
+    if (!probe->ready)
+        return;
+    if (count < 0 ||
+        (count > 0 && llhttp_execute(&probe->parser, buf->base, (size_t)count) != HPE_OK &&
+         probe->ready))
+        probe_done(probe, false);
+}
+
+static void on_written(uv_write_t *write, int status) {
+    struct ready_probe *probe = write->data;
+    if (status < 0)
+        probe_done(probe, false);
+}
+
+static void ask(struct ready_probe *probe) {
+    const struct options *options = probe->ready->options;
+    uv_buf_t buf;
+    int length = snprintf(probe->request, sizeof probe->request,
+                          "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\nConnection: close\r\n\r\n",
+                          options->ready_path, (unsigned)options->http_port);
+    buf = uv_buf_init(probe->request, (unsigned)length);
+    llhttp_settings_init(&probe->settings);
+    probe->settings.on_headers_complete = on_status;
+    llhttp_init(&probe->parser, HTTP_RESPONSE, &probe->settings);
+    probe->parser.data = probe;
+    probe->write.data = probe;
+    if (uv_write(&probe->write, (uv_stream_t *)&probe->tcp, &buf, 1, on_written) < 0 ||
+        uv_read_start((uv_stream_t *)&probe->tcp, on_alloc, on_read) < 0)
+        probe_done(probe, false);
+}
+
+static void on_connect(uv_connect_t *connect, int status) {
+    struct ready_probe *probe = connect->data;
+    if (status < 0 || !probe->ready)
+        probe_done(probe, false);
+    else if (options_ready(probe->ready->options) == READY_HTTP)
+        ask(probe);
+    else
+        probe_done(probe, true);
+}
+
+static void on_timer(uv_timer_t *timer) {
+    struct ready *ready = timer->data;
+    struct ready_probe *probe;
+    struct sockaddr_storage address;
+    if (options_ready(ready->options) == READY_NONE) {
+        succeed(ready);
+        return;
+    }
+    probe = calloc(1, sizeof *probe);
+    if (!probe || uv_tcp_init(ready->loop, &probe->tcp) < 0) {
+        free(probe);
+        schedule(ready);
+        return;
+    }
+    probe->tcp.data = probe;
+    probe->connect.data = probe;
+    probe->ready = ready;
+    ready->probe = probe;
+    uv_ip4_addr("127.0.0.1", ready->next_port, (struct sockaddr_in *)&address);
+    if (uv_tcp_connect(&probe->connect, &probe->tcp, (struct sockaddr *)&address, on_connect) < 0)
+        probe_done(probe, false);
+}
+
+static void schedule(struct ready *ready) {
+    if (!ready->waiting)
+        return;
+    uv_timer_start(&ready->timer, on_timer, ready->delay_ms, 0);
+    ready->delay_ms = ready->delay_ms ? ready->delay_ms * 2 : FIRST_DELAY_MS;
+    if (ready->delay_ms > MOST_DELAY_MS)
+        ready->delay_ms = MOST_DELAY_MS;
+}
+
+/* ---- being told --------------------------------------------------------------------------------
+ */
+
+static bool says_ready(const char *text) {
+    while (text) {
+        if (strncmp(text, "READY=1", 7) == 0 && (text[7] == 0 || text[7] == '\n'))
+            return true;
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    return false;
+}
+
+static void on_notify(uv_poll_t *poll, int status, int events) {
+    struct ready_notify *notify = poll->data;
+    struct ready *ready = notify->ready;
+    char text[1024];
+    (void)status;
+    (void)events;
+    while (os_notify_receive(notify->handle, text, sizeof text) >= 0) {
+        if (ready->waiting && says_ready(text)) {
+            succeed(ready);
+            return;
+        }
+    }
+}
+
+static void free_notify(uv_handle_t *handle) {
+    struct ready_notify *notify = handle->data;
+    os_handle_close(&notify->handle);
+    free(notify);
+}
+
+static int open_notify(struct ready *ready, const struct os_dir *dir, struct error *err) {
+    struct ready_notify *notify = calloc(1, sizeof *notify);
+    int rc;
+    if (!notify)
+        return error_set(err, -ENOMEM, "out of memory");
+    rc = os_notify_open(dir, &notify->handle, ready->notify_path, err);
+    if (rc == 0)
+        rc = uv_poll_init(ready->loop, &notify->poll, (int)notify->handle);
+    if (rc < 0) {
+        free(notify);
+        return rc;
+    }
+    notify->ready = ready;
+    notify->poll.data = notify;
+    ready->notify = notify;
+    return uv_poll_start(&notify->poll, UV_READABLE, on_notify);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------
+ */
+
+int ready_init(struct ready *ready, uv_loop_t *loop, const struct options *options,
+               const struct os_dir *dir, void (*on_ready)(void *context), void *context,
+               struct error *err) {
+    *ready =
+        (struct ready){.loop = loop, .options = options, .on_ready = on_ready, .context = context};
+    uv_timer_init(loop, &ready->timer);
+    ready->timer.data = ready;
+    return options_ready(options) == READY_NOTIFY ? open_notify(ready, dir, err) : 0;
+}
+
+const char *ready_notify_path(const struct ready *ready) {
+    return ready->notify ? ready->notify_path : NULL;
+}
+
+void ready_begin(struct ready *ready) {
+    char stale[1024];
+    ready_end(ready);
+    ready->waiting = true;
+    ready->next_port = ready->options->http_port;
+    ready->delay_ms = 0;
+    while (ready->notify && os_notify_receive(ready->notify->handle, stale, sizeof stale) >= 0)
+        ; /* said by an earlier run */
+    if (!ready->notify)
+        schedule(ready);
+}
+
+void ready_end(struct ready *ready) {
+    ready->waiting = false;
+    uv_timer_stop(&ready->timer);
+    if (ready->probe)
+        probe_close(ready->probe);
+}
+
+void ready_finish(struct ready *ready) {
+    ready_end(ready);
+    uv_close((uv_handle_t *)&ready->timer, NULL);
+    if (ready->notify) {
+        uv_close((uv_handle_t *)&ready->notify->poll, free_notify);
+        os_notify_remove(ready->notify_path);
+    }
+    ready->notify = NULL;
+}

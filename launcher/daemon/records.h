@@ -1,0 +1,39 @@
+/* The files in which an instance tells the world about itself.
+ *
+ *     state.json            {"version":…,"daemon":{pid,start},"guard":{…},"server":{…},…}
+ *     sessions/<pid>.json   {"pid":…,"start":…,"role":…,"project":…}
+ *
+ * They help people and the next start; who runs is told by the lock alone. They are replaced whole
+ * and removed at the end. What cannot be written is reported once and changes nothing else. */
+#ifndef TETHER_DAEMON_RECORDS_H
+#define TETHER_DAEMON_RECORDS_H
+
+#include <jansson.h>
+
+#include "../os/os.h"
+
+/* What an earlier daemon left in state.json; identities with pid 0 are not known. */
+struct records_state {
+    struct os_identity daemon, guard, server;
+};
+
+/* False if there is no such file, or none that can be used. */
+bool records_read_state(const struct os_dir *dir, struct records_state *state);
+
+/* Writes the JSON as state.json; takes the reference. */
+int records_write_state(const struct os_dir *dir, json_t *state, struct error *err);
+
+/* Writes and removes the file of one session's process. `session` takes the reference. */
+int records_write_session(const struct os_dir *dir, int64_t pid, json_t *session);
+void records_remove_session(const struct os_dir *dir, int64_t pid);
+
+/* Removes what dead processes left: session files whose process is dead, and temporary files. Files
+ * of living or unknown processes, with other names or without a usable content stay. Calls
+ * `removed` for each, if given. Only for who holds the lock. Returns how many. */
+unsigned records_clean(const struct os_dir *dir, void (*removed)(const char *name, void *context),
+                       void *context);
+
+/* Removes all that this daemon wrote. */
+void records_remove_all(const struct os_dir *dir);
+
+#endif

@@ -1,0 +1,68 @@
+/* One server at a time: its guard, its pipes, and what becomes of it.
+ *
+ * Carries out what the lifecycle decides and tells what happened; decides nothing itself. The
+ * server's output is read all the time, so that a server never waits for us. */
+#ifndef TETHER_DAEMON_SUPERVISE_H
+#define TETHER_DAEMON_SUPERVISE_H
+
+#include <uv.h>
+
+#include "../guard/guard.h"
+#include "environment.h"
+#include "log.h"
+
+/* What the daemon is told. A run begins with `started` or `unstarted`; after `unstarted` nothing of
+ * it is left, after `started` come `exited` and then `emptied`. */
+struct supervisor_events {
+    void (*started)(void *context);
+    void (*unstarted)(void *context, const struct error *why);
+    void (*exited)(void *context, const struct tree_exit *how);
+    void (*emptied)(void *context);
+};
+
+struct supervisor {
+    uv_loop_t *loop;
+    struct log *log;
+    const struct supervisor_events *events;
+    void *context;
+
+    bool running; /* something of the current run may be left */
+    struct guard guard;
+    struct supervisor_channel *channel;   /* the guard's reports */
+    struct supervisor_stream *streams[2]; /* stdout and stderr */
+    os_handle stdin_handle;
+    struct os_identity server; /* pid 0: its end has been seen, or it was never started */
+    struct text_list command;  /* of the current run */
+    struct error unstarted;    /* code 0: it was started */
+    uv_signal_t child_signal;  /* tells of orphans that came to us */
+    char *title;               /* our argument area, see guard_spec */
+    size_t title_size;
+    char buffer[65536];
+};
+
+/* The loop, the log and the events are borrowed. The calling process becomes the adopter of all
+ * that it starts. */
+int supervisor_init(struct supervisor *supervisor, uv_loop_t *loop, struct log *log,
+                    const struct supervisor_events *events, void *context);
+
+/* Starts the server; the events tell the rest, from the loop. Nothing of an earlier run may be
+ * left.
+ */
+void supervisor_start(struct supervisor *supervisor, const struct server_start *start,
+                      const os_handle *listeners, size_t listener_count);
+
+/* The steps of ending it. Each does nothing if there is nothing to do it to. */
+void supervisor_close_stdin(struct supervisor *supervisor);
+void supervisor_terminate(struct supervisor *supervisor);
+void supervisor_kill(struct supervisor *supervisor);
+
+/* Passes a signal on to the server's first process. */
+void supervisor_forward(struct supervisor *supervisor, int signal_number);
+
+/* pid 0: there is none. */
+struct os_identity supervisor_guard(const struct supervisor *supervisor);
+
+/* Closes what belongs to the loop; the run must be over. */
+void supervisor_finish(struct supervisor *supervisor);
+
+#endif

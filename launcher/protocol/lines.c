@@ -1,0 +1,61 @@
+#include "lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT_CAPACITY = 1024 }; /* what an idle connection may hold on to */
+
+static int append(struct lines *lines, const char *bytes, size_t count) {
+    size_t needed = lines->length + count + 1;
+    if (lines->length + count > LINES_MAX + 1) /* one more for a CR that may go */
+        return -EMSGSIZE;
+    if (needed > lines->capacity) {
+        size_t capacity = lines->capacity ? lines->capacity : 256;
+        char *data;
+        while (capacity < needed)
+            capacity *= 2;
+        data = realloc(lines->data, capacity);
+        if (!data)
+            return -ENOMEM;
+        lines->data = data;
+        lines->capacity = capacity;
+    }
+    memcpy(lines->data + lines->length, bytes, count);
+    lines->length += count;
+    lines->data[lines->length] = 0;
+    return 0;
+}
+
+static int hand_out(struct lines *lines, lines_fn fn, void *context) {
+    size_t length = lines->length;
+    lines->length = 0;
+    if (length > 0 && lines->data[length - 1] == '\r')
+        lines->data[--length] = 0;
+    if (length > LINES_MAX)
+        return -EMSGSIZE;
+    return fn(lines->data, length, context) ? 0 : -ECANCELED;
+}
+
+int lines_feed(struct lines *lines, const char *bytes, size_t count, lines_fn fn, void *context) {
+    while (count > 0) {
+        const char *newline = memchr(bytes, '\n', count);
+        size_t taken = newline ? (size_t)(newline - bytes) : count;
+        int rc = append(lines, bytes, taken);
+        if (rc == 0 && newline)
+            rc = hand_out(lines, fn, context);
+        if (rc < 0)
+            return rc;
+        taken += newline ? 1 : 0;
+        bytes += taken;
+        count -= taken;
+    }
+    if (lines->length == 0 && lines->capacity > KEPT_CAPACITY)
+        lines_finish(lines);
+    return 0;
+}
+
+void lines_finish(struct lines *lines) {
+    free(lines->data);
+    *lines = (struct lines){0};
+}

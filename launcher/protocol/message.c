@@ -1,0 +1,111 @@
+#include "message.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+json_t *message_parse(const char *line, size_t length, struct error *err) {
+    json_error_t why;
+    json_t *message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
+    if (!message) {
+        error_set(err, -EINVAL, "this line is no JSON: %s (at byte %d)", why.text, why.position);
+        return NULL;
+    }
+    if (!json_is_object(message)) {
+        json_decref(message);
+        error_set(err, -EINVAL, "a message must be a JSON object, like {\"type\":\"hello\",…}");
+        return NULL;
+    }
+    return message;
+}
+
+const char *message_text(const json_t *message, const char *key) {
+    const char *text = json_string_value(json_object_get(message, key));
+    return text ? text : "";
+}
+
+int64_t message_number(const json_t *message, const char *key, int64_t fallback) {
+    const json_t *value = json_object_get(message, key);
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+char *message_line(json_t *message, size_t *length) {
+    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    char *line = NULL;
+    if (text) {
+        *length = strlen(text) + 1;
+        line = realloc(text, *length + 1);
+        if (!line)
+            free(text);
+        else
+            memcpy(line + *length - 1, "\n", 2);
+    }
+    json_decref(message);
+    return line;
+}
+
+/* Digits only, so that what was written by printf is read back and nothing else. */
+static bool parse_start(const char *text, uint64_t *start) {
+    char *end;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    *start = strtoull(text, &end, 10);
+    return errno == 0 && *end == 0;
+}
+
+json_t *process_json(int64_t pid, uint64_t start) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, start);
+    return json_pack("{s:I, s:s}", "pid", (json_int_t)pid, "start", text);
+}
+
+json_t *hello_message(const struct hello *hello) {
+    json_t *message = process_json(hello->pid, hello->start);
+    const char *texts[][2] = {{"type", "hello"},           {"role", hello->role},
+                              {"version", hello->version}, {"godot", hello->godot},
+                              {"project", hello->project}, {"resume", hello->resume}};
+    json_object_set_new(message, "protocol", json_integer(hello->protocol));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (texts[i][1] && texts[i][1][0])
+            json_object_set_new(message, texts[i][0], json_string(texts[i][1]));
+    return message;
+}
+
+bool hello_parse(const json_t *message, struct hello *hello, struct error *err) {
+    const json_t *pid = json_object_get(message, "pid");
+    const char *start = message_text(message, "start");
+    *hello = (struct hello){
+        .protocol = message_number(message, "protocol", 0),
+        .role = message_text(message, "role"),
+        .pid = message_number(message, "pid", 0),
+        .version = message_text(message, "version"),
+        .godot = message_text(message, "godot"),
+        .project = message_text(message, "project"),
+        .resume = message_text(message, "resume"),
+    };
+    if (pid && (!json_is_integer(pid) || hello->pid <= 0 || hello->pid > INT32_MAX)) {
+        error_set(err, -EINVAL, "hello: \"pid\" must be the number of a process");
+        return false;
+    }
+    if (start[0] && !parse_start(start, &hello->start)) {
+        error_set(err, -EINVAL, "hello: \"start\" must be a number in quotes, not \"%.40s\"",
+                  start);
+        return false;
+    }
+    return true;
+}
+
+int version_compare(const char *a, const char *b) {
+    for (int part = 0; part < 3; part++) {
+        char *end_a, *end_b;
+        unsigned long long x = strtoull(a, &end_a, 10), y = strtoull(b, &end_b, 10);
+        if (x != y)
+            return x < y ? -1 : 1;
+        a = *end_a == '.' ? end_a + 1 : end_a;
+        b = *end_b == '.' ? end_b + 1 : end_b;
+    }
+    return 0;
+}

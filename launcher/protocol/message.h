@@ -1,0 +1,49 @@
+/* The messages of the control protocol, as both sides read and write them.
+ *
+ * Each is one JSON object on one line. A reader takes what it knows and ignores every other type
+ * and key, for ever: that is what lets old and new live together. */
+#ifndef TETHER_PROTOCOL_MESSAGE_H
+#define TETHER_PROTOCOL_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "../error.h"
+
+/* Reads one line. NULL, with the reason in `err`, unless it is a JSON object; else a new reference.
+ */
+json_t *message_parse(const char *line, size_t length, struct error *err);
+
+/* The text of the key, or "" if it is not there or no string. Borrowed from the message. */
+const char *message_text(const json_t *message, const char *key);
+
+/* The number of the key, or the fallback if it is not there or no number. */
+int64_t message_number(const json_t *message, const char *key, int64_t fallback);
+
+/* The message as one line with its newline, for the caller to free; NULL without memory. Takes the
+ * reference. */
+char *message_line(json_t *message, size_t *length);
+
+/* What a client says first. Texts are borrowed. */
+struct hello {
+    int64_t protocol;
+    const char *role; /* "editor", "front" or "cli" */
+    int64_t pid;      /* 0: not said */
+    uint64_t start;   /* 0: not said */
+    const char *version, *godot, *project, *resume;
+};
+
+json_t *hello_message(const struct hello *hello);
+
+/* False, with the reason in `err`, if a value makes no sense. */
+bool hello_parse(const json_t *message, struct hello *hello, struct error *err);
+
+/* A process as {"pid":…,"start":"…"}. A start is text: JSON numbers lose precision at 2^53. */
+json_t *process_json(int64_t pid, uint64_t start);
+
+/* Compares releases "1.2.3" number by number: < 0, 0, > 0. What is no number counts as 0. */
+int version_compare(const char *a, const char *b);
+
+#endif
