@@ -1,5 +1,7 @@
 #include "tether_server.h"
 
+#include "protocol/version.h"
+
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 #define INT          GDEXTENSION_VARIANT_TYPE_INT
 #define STRING       GDEXTENSION_VARIANT_TYPE_STRING
@@ -31,7 +33,7 @@ static void get_version(void *self, const GDExtensionConstTypePtr *arguments,
                         GDExtensionTypePtr result) {
     (void)self;
     (void)arguments;
-    engine_string_assign(result, TETHER_VERSION);
+    engine_string_assign(result, tether_version);
 }
 
 static const struct class_method methods[] = {

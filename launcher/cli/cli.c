@@ -23,7 +23,7 @@ static void print_overview(FILE *out) {
     fprintf(out,
             "tether %s: ties a companion server's life to the Godot editors that use it\n\n"
             "usage: tether COMMAND [ARGUMENTS]\n\n",
-            TETHER_VERSION);
+            tether_version);
     for (size_t i = 0; i < command_count; i++)
         if (commands[i].summary)
             fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
@@ -64,10 +64,10 @@ static void print_version(bool as_json) {
     if (as_json)
         printf("{\"version\":\"%s\",\"protocol\":%d,\"libuv\":\"%s\",\"jansson\":\"%s\","
                "\"llhttp\":\"%d.%d\"}\n",
-               TETHER_VERSION, TETHER_PROTOCOL, uv_version_string(), jansson_version_str(),
+               tether_version, TETHER_PROTOCOL, uv_version_string(), jansson_version_str(),
                LLHTTP_VERSION_MAJOR, LLHTTP_VERSION_MINOR);
     else
-        printf("tether %s (protocol %d; libuv %s, jansson %s, llhttp %d.%d)\n", TETHER_VERSION,
+        printf("tether %s (protocol %d; libuv %s, jansson %s, llhttp %d.%d)\n", tether_version,
                TETHER_PROTOCOL, uv_version_string(), jansson_version_str(), LLHTTP_VERSION_MAJOR,
                LLHTTP_VERSION_MINOR);
 }

@@ -163,7 +163,7 @@ json_t *client_receive(struct client *client, int64_t limit_ms) {
 
 json_t *client_hello(struct client *client, struct error *err) {
     struct os_identity self = {0};
-    struct hello hello = {.protocol = TETHER_PROTOCOL, .role = "cli", .version = TETHER_VERSION};
+    struct hello hello = {.protocol = TETHER_PROTOCOL, .role = "cli", .version = tether_version};
     json_t *message;
     os_identity_self(&self);
     hello.pid = self.pid;

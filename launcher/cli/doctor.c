@@ -11,6 +11,7 @@
 #include "../daemon/ports.h"
 #include "../daemon/records.h"
 #include "../protocol/message.h"
+#include "../protocol/version.h"
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
@@ -148,7 +149,7 @@ static int print_findings(const struct report *report) {
     }
     if (report->options->json) {
         json_t *all =
-            json_pack("{s:s, s:s, s:b, s:O}", "version", TETHER_VERSION, "instance",
+            json_pack("{s:s, s:s, s:b, s:O}", "version", tether_version, "instance",
                       report->instance, "ok", code == EXIT_FINE, "findings", report->findings);
         char *line = json_dumps(all, JSON_COMPACT);
         if (line)

@@ -8,6 +8,7 @@
 
 #include "../daemon/environment.h"
 #include "../protocol/message.h"
+#include "../protocol/version.h"
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
@@ -190,7 +191,7 @@ static bool is_ok(json_t *reply) {
 
 /* An older daemon makes room for us if nobody else uses it. */
 static bool replaced(struct client *client, const json_t *welcome) {
-    return version_compare(TETHER_VERSION, message_text(welcome, "version")) > 0 &&
+    return version_compare(tether_version, message_text(welcome, "version")) > 0 &&
            is_ok(client_request(client, json_pack("{s:s}", "type", "handover"), 5000)) &&
            client_wait_closed(client, HANDSHAKE_MOST_MS);
 }
@@ -218,9 +219,9 @@ static enum outcome judge(struct launch *launch, struct client *client, json_t *
         return give_up(launch, EXIT_FAILED,
                        message_text(json_object_get(state, "server"), "reason"));
     }
-    if (strcmp(version, TETHER_VERSION) != 0)
+    if (strcmp(version, tether_version) != 0)
         snprintf(text, sizeof text, "adopted the server that runs under tether %.40s (this is %s)",
-                 version, TETHER_VERSION);
+                 version, tether_version);
     return adopted(launch, state, text);
 }
 

@@ -254,7 +254,7 @@ static void on_hello(struct session *session, const json_t *message) {
         error_set(&err, -EPROTO,
                   "this daemon (tether %s) speaks protocol %d, you asked for %lld; `tether stop` "
                   "ends it, then yours can start",
-                  TETHER_VERSION, TETHER_PROTOCOL, (long long)hello.protocol);
+                  tether_version, TETHER_PROTOCOL, (long long)hello.protocol);
         refuse(session, "protocol", err.message);
     } else if (!lifecycle_role_parse(hello.role, &role) || role == LIFECYCLE_ROLE_ANONYMOUS) {
         refuse(session, "bad-hello", "hello: \"role\" must be \"editor\", \"front\" or \"cli\"");

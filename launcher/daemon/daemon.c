@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../protocol/message.h"
+#include "../protocol/version.h"
 #include "records.h"
 #include "status.h"
 
@@ -429,7 +430,7 @@ static void begin(struct daemon *daemon) {
     daemon->busy = true;
     lifecycle_init(&daemon->life, &daemon->options->config, &owner, seed, (uint64_t)os_clock_ms(),
                    &daemon->actions);
-    log_say(&daemon->log, "tether %s, process %lld, ports %s, owner %" PRIu64, TETHER_VERSION,
+    log_say(&daemon->log, "tether %s, process %lld, ports %s, owner %" PRIu64, tether_version,
             (long long)daemon->self.pid, daemon->instance, owner.pid);
     carry_out(daemon, NULL);
     work_off_queue(daemon);

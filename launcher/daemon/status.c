@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../protocol/message.h"
+#include "../protocol/version.h"
 #include "daemon.h"
 
 /* ---- in words ----------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ json_t *status_json(const struct daemon *daemon, const char *type) {
     struct os_identity guard = supervisor_guard(&daemon->supervisor);
     status_why(daemon, why, sizeof why);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:s}",
-                     "type", type, "version", TETHER_VERSION, "instance", daemon->instance, "state",
+                     "type", type, "version", tether_version, "instance", daemon->instance, "state",
                      lifecycle_server_name(daemon->life.server), "ownership",
                      lifecycle_ownership_name(daemon->life.ownership), "daemon",
                      identity_json(daemon->self), "guard", identity_json(guard), "server",
