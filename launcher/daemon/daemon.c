@@ -32,12 +32,20 @@ static void notify_service(const struct daemon *daemon, const char *text) {
         os_notify_send(daemon->service_notify, text);
 }
 
-static void write_state(struct daemon *daemon) {
+static void write_state(uv_timer_t *timer) {
+    struct daemon *daemon = timer->data;
     struct error err;
     json_t *state = status_json(daemon, "state");
     json_object_set_new(state, "control", json_string(daemon->control_path));
     if (records_write_state(&daemon->dir, state, &err) < 0)
         log_say(&daemon->log, "cannot write state.json: %s", err.message);
+}
+
+/* At the next turn of the loop: several changes at once are one file, and a restart does not wait
+ * for the disk. */
+static void write_state_soon(struct daemon *daemon) {
+    if (!daemon->ended)
+        uv_timer_start(&daemon->state_timer, write_state, 0, 0);
 }
 
 static void on_log_line(void *context, enum log_stream stream, const char *text, uint64_t number) {
@@ -155,7 +163,7 @@ static void end(struct daemon *daemon) {
 }
 
 static void publish(struct daemon *daemon) {
-    write_state(daemon);
+    write_state_soon(daemon);
     control_publish(&daemon->control);
 }
 
@@ -198,7 +206,6 @@ static void carry_out(struct daemon *daemon, struct control_call *caller) {
 static void on_timer(uv_timer_t *timer) {
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_TIMER};
     struct daemon *daemon = timer->data;
-    daemon->timer_set = false;
     daemon_feed(daemon, &event, NULL);
 }
 
@@ -282,7 +289,7 @@ static void on_ready(void *context) {
 static void on_started(void *context) {
     struct daemon *daemon = context;
     log_say(&daemon->log, "server started: process %lld", (long long)daemon->supervisor.server.pid);
-    write_state(daemon);
+    write_state_soon(daemon);
 }
 
 static void on_unstarted(void *context, const struct error *why) {
@@ -405,6 +412,8 @@ static int open_all(struct daemon *daemon, struct error *err) {
         return error_set(err, rc, "cannot start: %s", uv_strerror(rc));
     uv_timer_init(&daemon->loop, &daemon->timer);
     daemon->timer.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->state_timer);
+    daemon->state_timer.data = daemon;
     log_init(&daemon->log, &daemon->dir, daemon->foreground, on_log_line, daemon);
     ports_init(&daemon->ports, daemon->options, &daemon->log);
     tidy_up(daemon);
@@ -443,6 +452,7 @@ static void begin(struct daemon *daemon) {
 
 static void finish_handles(struct daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->timer, NULL);
+    uv_close((uv_handle_t *)&daemon->state_timer, NULL);
     for (size_t i = 0; i < 4; i++)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
     watch_destroy(daemon->owner_watch);

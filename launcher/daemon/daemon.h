@@ -45,9 +45,9 @@ struct daemon {
     int64_t started_at;
 
     uv_loop_t loop;
-    uv_timer_t timer;
+    uv_timer_t timer;       /* the lifecycle's next deadline */
+    uv_timer_t state_timer; /* state.json is to be written */
     uv_signal_t signals[4];
-    bool timer_set;
     struct watch *owner_watch, *parent_watch;
 
     struct log log;

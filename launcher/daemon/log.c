@@ -8,13 +8,19 @@
 
 #include "readable.h"
 
-enum { BATCH = 32 * 1024 };
+enum {
+    PREFIX_MAX = 48, /* time and stream */
+    SERVER_BATCH = READABLE_GROWTH * LOG_LINE_MAX + 4096,
+    OWN_LINE_MAX = 1024,
+    OWN_BATCH = READABLE_GROWTH * OWN_LINE_MAX + PREFIX_MAX + 2,
+};
 
 /* Lines on their way to a file: one write for all that came at once. */
 struct batch {
+    struct log_file *file;
+    char *bytes; /* with room for one line at least */
+    size_t capacity, length;
     char stamp[32];
-    size_t length;
-    char bytes[BATCH];
 };
 
 const char *log_stream_name(enum log_stream stream) {
@@ -71,18 +77,15 @@ static void stamp_now(char out[32]) {
     snprintf(out + strlen(out), 32 - strlen(out), ".%03ldZ", now.tv_nsec / 1000000);
 }
 
-static void batch_flush(struct log *log, struct log_file *file, struct batch *batch) {
-    if (batch->length > 0)
-        file_write(log, file, batch->bytes, batch->length);
-    batch->length = 0;
+static void batch_init(struct batch *batch, struct log_file *file, char *bytes, size_t capacity) {
+    *batch = (struct batch){.file = file, .bytes = bytes, .capacity = capacity};
+    stamp_now(batch->stamp);
 }
 
-static void batch_add(struct log *log, struct log_file *file, struct batch *batch,
-                      const char *stream, const char *text, size_t length) {
-    if (batch->length + length + 64 > BATCH)
-        batch_flush(log, file, batch);
-    batch->length += (size_t)snprintf(batch->bytes + batch->length, BATCH - batch->length,
-                                      "%s %s %s\n", batch->stamp, stream, text);
+static void batch_flush(struct log *log, struct batch *batch) {
+    if (batch->length > 0)
+        file_write(log, batch->file, batch->bytes, batch->length);
+    batch->length = 0;
 }
 
 static void remember(struct log *log, const char *text, size_t length) {
@@ -94,16 +97,26 @@ static void remember(struct log *log, const char *text, size_t length) {
     *slot = copy;
 }
 
-static void server_line(struct log *log, struct batch *batch, enum log_stream stream,
-                        const char *bytes, size_t count) {
-    char text[READABLE_GROWTH * LOG_LINE_MAX + 1];
-    size_t length = readable_text(text, bytes, count);
-    batch_add(log, &log->server, batch, log_stream_name(stream), text, length);
-    remember(log, text, length);
-    log->number++;
+/* Makes a line of these bytes: for the file, for who listens, and for the terminal. */
+static void add_line(struct log *log, struct batch *batch, enum log_stream stream,
+                     const char *bytes, size_t count) {
+    char *text;
+    size_t length;
+    if (batch->length + PREFIX_MAX + READABLE_GROWTH * count + 2 > batch->capacity)
+        batch_flush(log, batch);
+    batch->length += (size_t)snprintf(batch->bytes + batch->length, PREFIX_MAX, "%s %s ",
+                                      batch->stamp, log_stream_name(stream));
+    text = batch->bytes + batch->length;
+    length = readable_text(text, bytes, count);
+    if (stream != LOG_LAUNCHER)
+        remember(log, text, length);
     if (log->echo)
-        fprintf(stream == LOG_STDERR ? stderr : stdout, "%s\n", text);
+        fprintf(stream == LOG_STDOUT ? stdout : stderr, "%s%s\n",
+                stream == LOG_LAUNCHER ? "tether: " : "", text);
+    log->number++;
     log->on_line(log->context, stream, text, log->number);
+    text[length] = '\n';
+    batch->length += length + 1;
 }
 
 /* Adds to the line that is being collected, and lets it go when it is as long as a line may be. A
@@ -122,7 +135,7 @@ static void collect(struct log *log, struct batch *batch, enum log_stream stream
         count -= taken;
         if (pending->length == LOG_LINE_MAX) {
             size_t kept = readable_unfinished(pending->bytes, LOG_LINE_MAX);
-            server_line(log, batch, stream, pending->bytes, LOG_LINE_MAX - kept);
+            add_line(log, batch, stream, pending->bytes, LOG_LINE_MAX - kept);
             memmove(pending->bytes, pending->bytes + LOG_LINE_MAX - kept, kept);
             pending->length = kept;
         }
@@ -135,17 +148,17 @@ static void end_line(struct log *log, struct batch *batch, enum log_stream strea
     if (pending->length > 0 || count > LOG_LINE_MAX) {
         collect(log, batch, stream, bytes, count);
         if (pending->length > 0)
-            server_line(log, batch, stream, pending->bytes, pending->length);
+            add_line(log, batch, stream, pending->bytes, pending->length);
         pending->length = 0;
     } else {
-        server_line(log, batch, stream, bytes, count);
+        add_line(log, batch, stream, bytes, count);
     }
 }
 
 void log_server_output(struct log *log, enum log_stream stream, const char *bytes, size_t count) {
+    char bytes_out[SERVER_BATCH];
     struct batch batch;
-    batch.length = 0;
-    stamp_now(batch.stamp);
+    batch_init(&batch, &log->server, bytes_out, sizeof bytes_out);
     while (count > 0) {
         const char *newline = memchr(bytes, '\n', count);
         size_t length = newline ? (size_t)(newline - bytes) : count;
@@ -157,7 +170,7 @@ void log_server_output(struct log *log, enum log_stream stream, const char *byte
         bytes += length + 1;
         count -= length + 1;
     }
-    batch_flush(log, &log->server, &batch);
+    batch_flush(log, &batch);
 }
 
 void log_server_end(struct log *log) {
@@ -189,22 +202,16 @@ void log_last_lines(const struct log *log, char *out, size_t size) {
 }
 
 void log_say(struct log *log, const char *format, ...) {
-    char raw[1024], text[READABLE_GROWTH * sizeof raw + 1];
+    char line[OWN_LINE_MAX], bytes_out[OWN_BATCH];
     struct batch batch;
     va_list args;
-    size_t length;
     va_start(args, format);
-    vsnprintf(raw, sizeof raw, format, args);
+    vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    length = readable_text(text, raw, strlen(raw));
-    batch.length = 0;
-    stamp_now(batch.stamp);
-    batch_add(log, &log->launcher, &batch, log_stream_name(LOG_LAUNCHER), text, length);
-    batch_flush(log, &log->launcher, &batch);
-    log->number++;
-    if (log->echo)
-        fprintf(stderr, "tether: %s\n", text);
-    log->on_line(log->context, LOG_LAUNCHER, text, log->number);
+    batch_init(&batch, &log->launcher, bytes_out, sizeof bytes_out);
+    for (const char *at = line; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+        add_line(log, &batch, LOG_LAUNCHER, at, strcspn(at, "\n"));
+    batch_flush(log, &batch);
 }
 
 void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn on_line,
@@ -229,7 +236,7 @@ void log_finish(struct log *log) {
 
 /* The files' text joined, oldest first, for the caller to free. */
 static char *read_generations(const struct os_dir *dir, const char *name, size_t *length) {
-    size_t capacity = LOG_FILES * ((size_t)LOG_FILE_SIZE + BATCH) + 1;
+    size_t capacity = LOG_FILES * ((size_t)LOG_FILE_SIZE + SERVER_BATCH) + 1;
     char *text = malloc(capacity);
     *length = 0;
     for (int generation = LOG_FILES - 1; text && generation >= 0; generation--) {

@@ -129,15 +129,23 @@ static int check_port(const struct ports *ports, uint16_t port, struct error *er
     return explain_busy(ports, port, &why, err);
 }
 
-/* An orphan of ours may be in the way although its daemon's records are lost. */
-static int clear_port(struct ports *ports, uint16_t port, struct error *err) {
+/* Ends an orphan of ours that is in the way although its daemon's records are lost. */
+static bool end_holder(struct ports *ports, uint16_t port) {
     char instance[OPTIONS_INSTANCE_MAX];
     struct os_port_holder holder;
     options_instance(ports->options, instance);
-    if (port != 0 && os_port_try(port, NULL) == -EADDRINUSE && os_port_holder(port, &holder) == 0 &&
-        holder.identity.pid != 0 && ports_is_orphan(&holder.identity, instance))
-        end_orphan(ports, &holder.identity, "it held a port, and its daemon is gone");
-    return check_port(ports, port, err);
+    if (os_port_holder(port, &holder) < 0 || holder.identity.pid == 0 ||
+        !ports_is_orphan(&holder.identity, instance))
+        return false;
+    end_orphan(ports, &holder.identity, "it held a port, and its daemon is gone");
+    return true;
+}
+
+static int clear_port(struct ports *ports, uint16_t port, struct error *err) {
+    int rc = check_port(ports, port, err);
+    if (rc == -EADDRINUSE && end_holder(ports, port))
+        rc = check_port(ports, port, err);
+    return rc;
 }
 
 static int hold(struct ports *ports, uint16_t port, struct error *err) {
