@@ -4,6 +4,7 @@
 #include "commands.h"
 
 int command_run(const struct options *options) {
+    setvbuf(stdout, NULL, _IOLBF, 0); /* the server's lines, as they come, also through a pipe */
     return daemon_run(options, true);
 }
 

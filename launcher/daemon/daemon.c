@@ -32,20 +32,24 @@ static void notify_service(const struct daemon *daemon, const char *text) {
         os_notify_send(daemon->service_notify, text);
 }
 
-static void write_state(uv_timer_t *timer) {
-    struct daemon *daemon = timer->data;
-    struct error err;
+static int write_state(struct daemon *daemon, struct error *err) {
     json_t *state = status_json(daemon, "state");
     json_object_set_new(state, "control", json_string(daemon->control_path));
-    if (records_write_state(&daemon->dir, state, &err) < 0)
-        log_say(&daemon->log, "cannot write state.json: %s", err.message);
+    return records_write_state(&daemon->dir, state, err);
+}
+
+static void on_state_timer(uv_timer_t *timer) {
+    struct daemon *daemon = timer->data;
+    struct error err;
+    if (write_state(daemon, &err) < 0)
+        log_say(&daemon->log, "%s", err.message);
 }
 
 /* At the next turn of the loop: several changes at once are one file, and a restart does not wait
  * for the disk. */
 static void write_state_soon(struct daemon *daemon) {
     if (!daemon->ended)
-        uv_timer_start(&daemon->state_timer, write_state, 0, 0);
+        uv_timer_start(&daemon->state_timer, on_state_timer, 0, 0);
 }
 
 static void on_log_line(void *context, enum log_stream stream, const char *text, uint64_t number) {
@@ -404,12 +408,23 @@ static void tidy_up(struct daemon *daemon) {
         ports_end_orphans(&daemon->ports, &before.server);
 }
 
+/* What libraries or a sanitizer have to say belongs into the log, too. */
+static void redirect_stdio(const struct daemon *daemon) {
+    os_handle log;
+    uint64_t size;
+    if (daemon->foreground || os_file_append(&daemon->dir, "launcher.log", &log, &size) < 0)
+        return;
+    os_stdio_redirect(log);
+    os_handle_close(&log);
+}
+
 static int open_all(struct daemon *daemon, struct error *err) {
     static const struct supervisor_events events = {on_started, on_unstarted, on_exited,
                                                     on_emptied};
     int rc = uv_loop_init(&daemon->loop);
     if (rc < 0)
         return error_set(err, rc, "cannot start: %s", uv_strerror(rc));
+    redirect_stdio(daemon);
     uv_timer_init(&daemon->loop, &daemon->timer);
     daemon->timer.data = daemon;
     uv_timer_init(&daemon->loop, &daemon->state_timer);
@@ -424,7 +439,11 @@ static int open_all(struct daemon *daemon, struct error *err) {
         return error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
     rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready, daemon,
                     err);
-    return rc < 0 ? rc : control_init(&daemon->control, daemon, err);
+    if (rc == 0)
+        rc = control_init(&daemon->control, daemon, err);
+    /* From here on a daemon that is killed can be found out by the next start. Without that record,
+     * as on a full disk, none is started. */
+    return rc < 0 ? rc : write_state(daemon, err);
 }
 
 static void begin(struct daemon *daemon) {

@@ -292,6 +292,9 @@ int os_random(void *out, size_t size);
  * ever lands there. Called first thing in main. */
 int os_stdio_ensure(void);
 
+/* Makes standard output and error go where the handle goes. */
+int os_stdio_redirect(os_handle handle);
+
 /* Closes every descriptor from lowest up. For single-threaded processes just before exec or just
  * after fork. */
 void os_close_from(int lowest);

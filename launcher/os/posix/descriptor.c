@@ -64,3 +64,10 @@ int os_stdio_ensure(void) {
     }
     return 0;
 }
+
+int os_stdio_redirect(os_handle handle) {
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (dup2((int)handle, fd) < 0)
+            return -errno;
+    return 0;
+}
