@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../protocol/message.h"
+#include "../protocol/send.h"
 #include "../protocol/version.h"
 
 /* ---- the loop's callbacks ----------------------------------------------------------------------
@@ -112,36 +113,28 @@ void client_finish(struct client *client) {
     close_all(client);
 }
 
+struct client *client_open(const struct options *options, json_t **welcome, struct error *err) {
+    struct client *client = malloc(sizeof *client);
+    int rc = client ? client_init(client, options, err) : error_set(err, -ENOMEM, "out of memory");
+    if (rc == 0) {
+        *welcome = client_hello(client, err);
+        if (*welcome)
+            return client;
+        client_finish(client);
+    }
+    free(client);
+    return NULL;
+}
+
+void client_close(struct client *client, json_t *welcome) {
+    json_decref(welcome);
+    if (client)
+        client_finish(client);
+    free(client);
+}
+
 /* ---- talking -----------------------------------------------------------------------------------
  */
-
-struct outgoing {
-    uv_write_t write;
-    char *line;
-};
-
-static void on_sent(uv_write_t *write, int status) {
-    struct outgoing *outgoing = write->data;
-    (void)status;
-    free(outgoing->line);
-    free(outgoing);
-}
-
-int client_send(struct client *client, json_t *message) {
-    struct outgoing *outgoing = calloc(1, sizeof *outgoing);
-    size_t length = 0;
-    uv_buf_t buf;
-    char *line = message_line(message, &length);
-    if (!outgoing || !line) {
-        free(outgoing);
-        free(line);
-        return -ENOMEM;
-    }
-    buf = uv_buf_init(line, (unsigned)length);
-    outgoing->line = line;
-    outgoing->write.data = outgoing;
-    return uv_write(&outgoing->write, (uv_stream_t *)&client->pipe, &buf, 1, on_sent);
-}
 
 static json_t *take_message(struct client *client) {
     json_t *message = json_incref(json_array_get(client->inbox, 0));
@@ -168,7 +161,7 @@ json_t *client_hello(struct client *client, struct error *err) {
     os_identity_self(&self);
     hello.pid = self.pid;
     hello.start = self.start;
-    client_send(client, hello_message(&hello));
+    message_send((uv_stream_t *)&client->pipe, hello_message(&hello));
     while ((message = client_receive(client, 5000)) != NULL) {
         if (strcmp(message_text(message, "type"), "welcome") == 0)
             return message;
@@ -194,7 +187,7 @@ json_t *client_request(struct client *client, json_t *request, int64_t limit_ms)
     int64_t id = ++client->last_id, until = os_clock_ms() + limit_ms;
     json_t *message;
     json_object_set_new(request, "id", json_integer(id));
-    client_send(client, request);
+    message_send((uv_stream_t *)&client->pipe, request);
     while ((message = client_receive(client, remaining(until))) != NULL) {
         if (message_number(message, "id", 0) == id)
             return message;

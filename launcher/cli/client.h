@@ -28,11 +28,14 @@ struct client {
 int client_init(struct client *client, const struct options *options, struct error *err);
 void client_finish(struct client *client);
 
-/* Sends a message; takes the reference. */
-int client_send(struct client *client, json_t *message);
-
 /* Says hello as "cli" and returns the welcome: a new reference, or NULL with the error. */
 json_t *client_hello(struct client *client, struct error *err);
+
+/* All of that in one: allocates, connects, says hello. NULL with the error. */
+struct client *client_open(const struct options *options, json_t **welcome, struct error *err);
+
+/* Ends what client_open began; also accepts NULL. */
+void client_close(struct client *client, json_t *welcome);
 
 /* The next message: a new reference; NULL if the connection has ended or the time is over. A
  * negative limit waits for ever. */

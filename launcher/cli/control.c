@@ -10,29 +10,6 @@
 
 enum { REPLY_MOST_MS = 10000 };
 
-/* Connects and says hello; NULL with the exit code on failure. */
-static struct client *open_client(const struct options *options, json_t **welcome, int *code) {
-    struct client *client = malloc(sizeof *client);
-    struct error err = {0};
-    int rc = client ? client_init(client, options, &err) : error_set(&err, -ENOMEM, "no memory");
-    if (rc == 0) {
-        *welcome = client_hello(client, &err);
-        if (*welcome)
-            return client;
-        client_finish(client);
-        rc = err.code;
-    }
-    free(client);
-    *code = command_fail(command_client_code(rc), &err);
-    return NULL;
-}
-
-static void close_client(struct client *client, json_t *welcome) {
-    json_decref(welcome);
-    client_finish(client);
-    free(client);
-}
-
 /* Sends the request; 0 if it was granted. */
 static int request(struct client *client, json_t *message) {
     struct error err = {0};
@@ -65,17 +42,18 @@ static void wait_for_end(struct client *client, const json_t *welcome) {
 }
 
 int command_stop(const struct options *options) {
-    json_t *welcome;
+    struct error err = {0};
+    json_t *welcome = NULL;
+    struct client *client = client_open(options, &welcome, &err);
     int code;
-    struct client *client = open_client(options, &welcome, &code);
     if (!client)
-        return code;
+        return command_fail(command_client_code(err.code), &err);
     code = request(client, json_pack("{s:s, s:b}", "type", "stop", "force", options->force));
     if (code == EXIT_FINE) {
         wait_for_end(client, welcome);
         puts("stopped");
     }
-    close_client(client, welcome);
+    client_close(client, welcome);
     return code;
 }
 
@@ -103,14 +81,15 @@ static int wait_for_server(struct client *client) {
 }
 
 int command_restart(const struct options *options) {
-    json_t *welcome;
+    struct error err = {0};
+    json_t *welcome = NULL;
+    struct client *client = client_open(options, &welcome, &err);
     int code;
-    struct client *client = open_client(options, &welcome, &code);
     if (!client)
-        return code;
+        return command_fail(command_client_code(err.code), &err);
     code = request(client, json_pack("{s:s}", "type", "restart"));
     if (code == EXIT_FINE)
         code = wait_for_server(client);
-    close_client(client, welcome);
+    client_close(client, welcome);
     return code;
 }

@@ -44,14 +44,9 @@ static void add(struct report *report, const char *what, const char *advice, con
 }
 
 static void examine_daemon(struct report *report) {
-    struct client *client = malloc(sizeof *client);
     struct error err = {0};
     json_t *state = NULL;
-    int rc = client ? client_init(client, report->options, &err) : -ENOMEM;
-    if (rc == 0) {
-        state = client_hello(client, &err);
-        client_finish(client);
-    }
+    struct client *client = client_open(report->options, &state, &err);
     if (state) {
         const json_t *server = json_object_get(state, "server");
         const char *reason = message_text(server, "reason");
@@ -65,8 +60,7 @@ static void examine_daemon(struct report *report) {
         add(report, "daemon", "wait a moment; if it stays so, end the process that holds the lock",
             "the lock is held, but nobody answers: %s", err.message);
     }
-    json_decref(state);
-    free(client);
+    client_close(client, state);
 }
 
 static void examine_place(struct report *report) {
@@ -78,7 +72,7 @@ static void examine_place(struct report *report) {
         return;
     }
     if (rc < 0) {
-        add(report, "directory", "remove it, or correct what is wrong with it", "%s", err.message);
+        add(report, "directory", "do what it says", "%s", err.message);
         return;
     }
     add(report, "directory", NULL, "%s", dir.path);

@@ -36,9 +36,10 @@ struct launch {
  */
 
 static enum outcome give_up(struct launch *launch, int code, const char *message) {
-    launch->result = json_pack("{s:s, s:i, s:s, s:i, s:i}", "result", "failed", "code", code,
-                               "message", message, "http_port", (int)launch->options.http_port,
-                               "ws_port", (int)launch->options.ws_port);
+    launch->result = json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:s}", "result", "failed",
+                               "code", code, "message", message, "daemon_pid", 0, "server_pid", 0,
+                               "http_port", (int)launch->options.http_port, "ws_port",
+                               (int)launch->options.ws_port, "control", "");
     return DONE;
 }
 

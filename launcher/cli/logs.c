@@ -37,29 +37,20 @@ static void print_message(const json_t *message) {
 }
 
 static int follow(const struct options *options) {
-    struct client *client = malloc(sizeof *client);
     struct error err = {0};
-    json_t *message;
-    int rc = client ? client_init(client, options, &err) : error_set(&err, -ENOMEM, "no memory");
-    if (rc < 0) {
-        free(client);
-        return command_fail(command_client_code(rc), &err);
+    json_t *welcome = NULL, *message;
+    struct client *client = client_open(options, &welcome, &err);
+    if (!client)
+        return command_fail(command_client_code(err.code), &err);
+    json_decref(
+        client_request(client, json_pack("{s:s, s:b}", "type", "logs", "follow", 1), 10000));
+    fflush(stdout);
+    while ((message = client_receive(client, -1)) != NULL) {
+        print_message(message);
+        json_decref(message);
     }
-    message = client_hello(client, &err);
-    rc = message ? EXIT_FINE : command_fail(command_client_code(err.code), &err);
-    json_decref(message);
-    if (rc == EXIT_FINE) {
-        json_decref(
-            client_request(client, json_pack("{s:s, s:b}", "type", "logs", "follow", 1), 10000));
-        fflush(stdout);
-        while ((message = client_receive(client, -1)) != NULL) {
-            print_message(message);
-            json_decref(message);
-        }
-    }
-    client_finish(client);
-    free(client);
-    return rc;
+    client_close(client, welcome);
+    return EXIT_FINE;
 }
 
 int command_logs(const struct options *options) {

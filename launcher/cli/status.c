@@ -93,22 +93,14 @@ static void watch(const struct options *options, struct client *client) {
 }
 
 int command_status(const struct options *options) {
-    struct client *client = malloc(sizeof *client);
     struct error err = {0};
-    json_t *state;
-    int rc = client ? client_init(client, options, &err) : error_set(&err, -ENOMEM, "no memory");
-    if (rc < 0) {
-        free(client);
-        return command_fail(command_client_code(rc), &err);
-    }
-    state = client_hello(client, &err);
-    if (state) {
-        print_state(options, state);
-        if (options->watch)
-            watch(options, client);
-    }
-    json_decref(state);
-    client_finish(client);
-    free(client);
-    return state ? EXIT_FINE : command_fail(command_client_code(err.code), &err);
+    json_t *state = NULL;
+    struct client *client = client_open(options, &state, &err);
+    if (!client)
+        return command_fail(command_client_code(err.code), &err);
+    print_state(options, state);
+    if (options->watch)
+        watch(options, client);
+    client_close(client, state);
+    return EXIT_FINE;
 }

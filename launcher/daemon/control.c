@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../protocol/message.h"
+#include "../protocol/send.h"
 #include "../protocol/version.h"
 #include "daemon.h"
 #include "records.h"
@@ -24,49 +25,14 @@ enum {
 static void on_impatient(uv_timer_t *timer);
 static void disconnect(struct session *session);
 
-struct outgoing {
-    uv_write_t write;
-    char *line;
-};
-
-static void on_sent(uv_write_t *write, int status) {
-    struct outgoing *outgoing = write->data;
-    (void)status;
-    free(outgoing->line);
-    free(outgoing);
-}
-
-/* Sends what could not be sent at once; takes the line. */
-static void send_later(struct session *session, char *line, size_t sent, size_t length) {
-    struct outgoing *outgoing = calloc(1, sizeof *outgoing);
-    uv_buf_t buf = uv_buf_init(line + sent, (unsigned)(length - sent));
-    if (!outgoing) {
-        free(line);
-        return;
-    }
-    outgoing->write.data = outgoing;
-    outgoing->line = line;
-    if (uv_write(&outgoing->write, (uv_stream_t *)&session->pipe, &buf, 1, on_sent) < 0)
-        on_sent(&outgoing->write, 0);
-}
-
 /* Sends a message and takes its reference. */
 static void send_message(struct session *session, json_t *message) {
-    size_t length = 0;
-    char *line = message_line(message, &length);
     uv_stream_t *stream = (uv_stream_t *)&session->pipe;
-    uv_buf_t buf = uv_buf_init(line, (unsigned)length);
-    int sent;
-    if (!line || !session->connected) {
-        free(line);
+    if (!session->connected) {
+        json_decref(message);
         return;
     }
-    sent = uv_try_write(stream, &buf, 1);
-    if (sent == (int)length) {
-        free(line);
-        return;
-    }
-    send_later(session, line, sent > 0 ? (size_t)sent : 0, length);
+    message_send(stream, message);
     if (uv_stream_get_write_queue_size(stream) > QUEUE_MOST) {
         session->overflowed = true;
         uv_timer_start(&session->patience, on_impatient, 0, 0);
@@ -558,6 +524,10 @@ static void request_adopt(struct session *session, const json_t *message) {
     struct os_identity identity = {.pid = message_number(message, "pid", 0)};
     const json_t *id = json_object_get(message, "id");
     os_start_parse(message_text(message, "start"), &identity.start);
+    if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
+        send_reply(session, id, false, "bad-owner", "your pids mean nothing here");
+        return;
+    }
     if (identity.start == 0)
         os_identity_of(identity.pid, &identity);
     if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {

@@ -128,12 +128,9 @@ static const char *const cause_names[] = {
 };
 
 static const char *const failure_names[] = {
-    [LIFECYCLE_FAILURE_NONE] = "none",
-    [LIFECYCLE_FAILURE_SPAWN] = "spawn",
-    [LIFECYCLE_FAILURE_PORT] = "port",
-    [LIFECYCLE_FAILURE_NOT_READY] = "not-ready",
-    [LIFECYCLE_FAILURE_CRASHES] = "crashes",
-    [LIFECYCLE_FAILURE_STUCK] = "stuck",
+    [LIFECYCLE_FAILURE_NONE] = "none",       [LIFECYCLE_FAILURE_SPAWN] = "spawn",
+    [LIFECYCLE_FAILURE_PORT] = "port",       [LIFECYCLE_FAILURE_NOT_READY] = "not-ready",
+    [LIFECYCLE_FAILURE_CRASHES] = "crashes", [LIFECYCLE_FAILURE_STUCK] = "stuck",
 };
 
 static const char *const event_names[] = {

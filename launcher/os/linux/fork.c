@@ -88,7 +88,7 @@ void os_set_name(const char *name) {
 }
 
 int os_process_start(int pid, uint64_t *start) {
-    struct procfs_stat stat;
+    struct proc_stat stat;
     int result = procfs_read_stat(pid, &stat);
 
     if (result == 0)

@@ -31,7 +31,7 @@ static bool is_member(const struct orphan_tree *tree, int pid) {
 static void add_child(void *context, int pid) {
     struct orphan_tree *tree = context;
     const struct os_identity *parent = &tree->members[tree->parent];
-    struct procfs_stat stat, parent_stat;
+    struct proc_stat stat, parent_stat;
     if (tree->count == MEMBERS_MOST || is_member(tree, pid) || procfs_read_stat(pid, &stat) < 0)
         return;
     if (stat.parent != parent->pid || procfs_read_stat((int)parent->pid, &parent_stat) < 0 ||

@@ -17,7 +17,7 @@
 #define STATUS_BYTES 4096
 
 /* Fields of /proc/PID/stat, counted from 1 as in proc(5). */
-enum { FIELD_STATE = 3, FIELD_PARENT = 4, FIELD_THREADS = 20, FIELD_START = 22 };
+enum { FIELD_STATE = 3, FIELD_PARENT = 4, FIELD_GROUP = 5, FIELD_THREADS = 20, FIELD_START = 22 };
 
 int proc_stat_parse(const char *text, struct proc_stat *stat) {
     const char *at = strrchr(text, ')');
@@ -35,6 +35,8 @@ int proc_stat_parse(const char *text, struct proc_stat *stat) {
         at = end;
         if (field == FIELD_PARENT)
             result.parent = (int64_t)value;
+        else if (field == FIELD_GROUP)
+            result.group = (int64_t)value;
         else if (field == FIELD_THREADS)
             result.threads = (int64_t)value;
         else if (field == FIELD_START)

@@ -11,13 +11,15 @@
 #include <sys/types.h>
 
 struct proc_stat {
-    char state;
-    int64_t parent;
+    char state;     /* R, S, D, T, t, Z, X … */
+    int64_t parent; /* a process, even where a thread of it did the fork */
+    int64_t group;
     int64_t threads;
-    uint64_t start;
+    uint64_t start; /* clock ticks since boot: what makes a pid unique */
 };
 
-/* Parses the text of /proc/PID/stat. The name in it may contain anything, parentheses included. */
+/* Parses the text of /proc/PID/stat. The name in it may contain anything, parentheses included.
+ * Uses no heap. */
 int proc_stat_parse(const char *text, struct proc_stat *stat);
 
 /* Whether the /proc we see numbers processes as we do. */

@@ -71,12 +71,6 @@ static ssize_t read_some(int fd, char *buffer, size_t size) {
     return got < 0 ? -errno : got;
 }
 
-/* Steps over one field and the space behind it; NULL when the text ends before that. */
-static const char *next_field(const char *at) {
-    const char *space = at ? strchr(at, ' ') : NULL;
-    return space ? space + 1 : NULL;
-}
-
 static uint64_t number_at(const char *at) {
     uint64_t value = 0;
     for (; *at >= '0' && *at <= '9'; at++)
@@ -84,27 +78,7 @@ static uint64_t number_at(const char *at) {
     return value;
 }
 
-/* The command name in field 2 may hold blanks and brackets; only what follows the last ')' has a
- * fixed form: " S PPID PGRP …", where S is field 3. */
-static int parse_stat(const char *text, struct procfs_stat *out) {
-    const char *close = strrchr(text, ')');
-    const char *state = next_field(close);
-    const char *parent = next_field(state);
-    const char *group = next_field(parent);
-    const char *start = group;
-
-    for (int field = 5; field < 22; field++)
-        start = next_field(start);
-    if (!start)
-        return -EPROTO;
-    out->state = *state;
-    out->parent = (int)number_at(parent);
-    out->group = (int)number_at(group);
-    out->start = number_at(start);
-    return 0;
-}
-
-int procfs_read_stat(int pid, struct procfs_stat *out) {
+int procfs_read_stat(int pid, struct proc_stat *out) {
     char path[PATH_SIZE];
     char text[1024];
     ssize_t got;
@@ -121,7 +95,7 @@ int procfs_read_stat(int pid, struct procfs_stat *out) {
     if (got < 0)
         return (int)got;
     text[got] = '\0';
-    return parse_stat(text, out);
+    return proc_stat_parse(text, out);
 }
 
 static bool is_number(const char *name) {
@@ -151,7 +125,7 @@ int procfs_each_number(const char *path, procfs_visit *visit, void *context) {
 
 static void visit_if_child(void *context, int pid) {
     const struct child_scan *scan = context;
-    struct procfs_stat stat;
+    struct proc_stat stat;
 
     if (procfs_read_stat(pid, &stat) == 0 && stat.parent == scan->parent)
         scan->visit(scan->context, pid);

@@ -6,18 +6,11 @@
 #ifndef TETHER_OS_LINUX_PROCFS_H
 #define TETHER_OS_LINUX_PROCFS_H
 
-#include <stdint.h>
-
-struct procfs_stat {
-    char state; /* the letter of /proc/PID/stat: R, S, D, T, t, Z, X … */
-    int parent; /* process id, even where a thread of that process did the fork */
-    int group;
-    uint64_t start; /* field 22: clock ticks since boot, what makes a pid unique */
-};
+#include "proc.h"
 
 typedef void procfs_visit(void *context, int number);
 
-int procfs_read_stat(int pid, struct procfs_stat *out);
+int procfs_read_stat(int pid, struct proc_stat *out);
 
 /* Calls visit for every entry of a directory whose name is a number. */
 int procfs_each_number(const char *path, procfs_visit *visit, void *context);

@@ -84,7 +84,7 @@ static bool is_excluded(const struct tree_kill *how, int pid) {
  * before 5.3 have no pidfd: there only direct children are signalled, and the others when they have
  * become such. */
 static bool signal_member(const struct member *it, int group, int signal) {
-    struct procfs_stat stat;
+    struct proc_stat stat;
     bool sent = false;
     int pidfd = it->direct ? -1 : pidfd_open_number(it->pid);
 
@@ -108,9 +108,9 @@ static bool is_listed(const struct sweep *sweep, int pid) {
 }
 
 /* The proof of descent; see the top of this file. */
-static bool is_below(const struct sweep *sweep, const struct procfs_stat *child) {
+static bool is_below(const struct sweep *sweep, const struct proc_stat *child) {
     const struct member *parent = sweep->parent;
-    struct procfs_stat now;
+    struct proc_stat now;
 
     return child->parent == sweep->self ||
            (parent && child->parent == parent->pid && procfs_read_stat(parent->pid, &now) == 0 &&
@@ -119,7 +119,7 @@ static bool is_below(const struct sweep *sweep, const struct procfs_stat *child)
 
 static void add_member(void *context, int pid) {
     struct sweep *sweep = context;
-    struct procfs_stat stat;
+    struct proc_stat stat;
 
     if (sweep->count == BATCH || is_excluded(sweep->how, pid) || is_listed(sweep, pid))
         return;
