@@ -8,6 +8,8 @@
 #include "../protocol/send.h"
 #include "../protocol/version.h"
 
+enum { PATIENCE_MS = 1000 };
+
 /* ---- the loop's callbacks ----------------------------------------------------------------------
  */
 
@@ -194,6 +196,17 @@ json_t *client_request(struct client *client, json_t *request, int64_t limit_ms)
         json_decref(message);
     }
     return NULL;
+}
+
+json_t *client_receive_telling(struct client *client, const char *what) {
+    json_t *message = client_receive(client, PATIENCE_MS);
+    if (!message && client->timed_out && !client->told && uv_guess_handle(2) == UV_TTY) {
+        fprintf(stderr, "%s\n", what);
+        client->told = true;
+    }
+    if (!message && client->timed_out)
+        message = client_receive(client, -1);
+    return message;
 }
 
 bool client_wait_closed(struct client *client, int64_t limit_ms) {

@@ -18,7 +18,7 @@ struct client {
     struct lines lines;
     json_t *inbox; /* messages that have come and were not taken */
     int status;    /* of the connect; 1: it is under way */
-    bool timed_out, closed;
+    bool timed_out, closed, told;
     int64_t last_id;
     char buffer[65536];
 };
@@ -40,6 +40,10 @@ void client_close(struct client *client, json_t *welcome);
 /* The next message: a new reference; NULL if the connection has ended or the time is over. A
  * negative limit waits for ever. */
 json_t *client_receive(struct client *client, int64_t limit_ms);
+
+/* Waits for the next message for ever, and tells the person at a terminal what for if that takes
+ * more than a second. */
+json_t *client_receive_telling(struct client *client, const char *what);
 
 /* Sends a request and returns its reply, letting other messages pass. NULL as above. */
 json_t *client_request(struct client *client, json_t *request, int64_t limit_ms);

@@ -35,7 +35,7 @@ static void wait_for_end(struct client *client, const json_t *welcome) {
     struct os_process process = {.handle = OS_NO_HANDLE};
     os_start_parse(message_text(daemon, "start"), &identity.start);
     while (!client->closed)
-        json_decref(client_receive(client, -1));
+        json_decref(client_receive_telling(client, "waiting for the server to end…"));
     if (os_process_open(&process, &identity) == 0)
         os_process_wait(&process, -1);
     os_process_close(&process);
@@ -61,7 +61,7 @@ int command_stop(const struct options *options) {
 static int wait_for_server(struct client *client) {
     struct error err = {0};
     json_t *message;
-    while ((message = client_receive(client, -1)) != NULL) {
+    while ((message = client_receive_telling(client, "waiting for the server to be ready…"))) {
         const char *state = message_text(message, "state");
         bool is_state = strcmp(message_text(message, "type"), "state") == 0;
         if (is_state && strcmp(state, "ready") == 0) {

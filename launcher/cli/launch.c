@@ -18,7 +18,6 @@ extern char **environ;
 enum {
     LOCK_FD = 3, /* the daemon's; behind stdin, stdout and stderr */
     RESULT_FD = 4,
-    PAIRS_MOST = 100,
     MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
     HANDSHAKE_MOST_MS = 60000,
 };
@@ -293,12 +292,8 @@ static int result_code(const struct launch *launch) {
 }
 
 static bool next_pair(struct launch *launch) {
-    struct options *options = &launch->options;
-    if (!options->ports_auto || result_code(launch) != EXIT_PORT_HELD ||
-        options->http_port == UINT16_MAX || options->ws_port == UINT16_MAX)
+    if (result_code(launch) != EXIT_PORT_HELD || !options_next_pair(&launch->options))
         return false;
-    options->http_port++;
-    options->ws_port = options->ws_port ? (uint16_t)(options->ws_port + 1) : 0;
     json_decref(launch->result);
     launch->result = NULL;
     return true;
@@ -306,12 +301,12 @@ static bool next_pair(struct launch *launch) {
 
 int command_launch(const struct options *options) {
     struct launch launch = {.options = *options, .began = os_clock_ms()};
-    int pairs = 0, code;
+    int code;
     char *line;
     do {
         while (try_instance(&launch) == AGAIN)
             ;
-    } while (++pairs < PAIRS_MOST && next_pair(&launch));
+    } while (next_pair(&launch));
     json_object_set_new(launch.result, "ms", json_integer(os_clock_ms() - launch.began));
     line = json_dumps(launch.result, JSON_COMPACT);
     code = result_code(&launch);

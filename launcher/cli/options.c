@@ -7,6 +7,8 @@
 
 #include "../os/os.h"
 
+enum { PAIRS_MOST = 100 };
+
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
 /* ---- values ------------------------------------------------------------------------------------
@@ -198,6 +200,26 @@ static const struct flag flags[] = {
     {"result-handle", "N", SCOPE_DAEMON, false, set_result_handle, ""},
 };
 
+static const struct {
+    const char *name, *help;
+} interval_help[] = {
+    {"grace-ms", "between the two looks at a dead owner"},
+    {"stop-grace-ms", "from SIGTERM until the tree is killed"},
+    {"ready-timeout-ms", "from start to ready; 0: wait for ever"},
+    {"sweep-ms", "between looks for dead peers that no event told of"},
+    {"idle-limit-ms", "without a session for so long: stop; 0: never"},
+    {"silence-limit-ms", "a session silent for so long does not count; 0: it always does"},
+    {"poll-ms", "between looks at a process where the system has no event"},
+    {"parent-poll-ms", "the same for the program that started `tether run`"},
+};
+
+static const char *find_help(const char *name) {
+    for (size_t i = 0; i < COUNT(interval_help); i++)
+        if (strcmp(interval_help[i].name, name) == 0)
+            return interval_help[i].help;
+    return "";
+}
+
 /* The knobs of the lifecycle that have flags of their own above are left to those. */
 static const struct flag *find_flag(const char *name, size_t length) {
     for (size_t i = 0; i < COUNT(flags); i++)
@@ -382,6 +404,16 @@ void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_M
              (unsigned)options->ws_port);
 }
 
+bool options_next_pair(struct options *options) {
+    if (!options->ports_auto || options->pairs_passed == PAIRS_MOST ||
+        options->http_port == UINT16_MAX || options->ws_port == UINT16_MAX)
+        return false;
+    options->pairs_passed++;
+    options->http_port++;
+    options->ws_port = options->ws_port ? (uint16_t)(options->ws_port + 1) : 0;
+    return true;
+}
+
 enum ready_kind options_ready(const struct options *options) {
     if (options->ready != READY_DEFAULT)
         return options->ready;
@@ -402,11 +434,11 @@ void options_explain(unsigned scopes, FILE *out) {
     }
     if (!(scopes & SCOPE_START))
         return;
-    fprintf(out, "\nIntervals in milliseconds, with their defaults:\n");
+    fprintf(out, "\nIntervals in milliseconds:\n");
     for (size_t i = 0; i < lifecycle_knob_count; i++)
         if (is_interval(&lifecycle_knobs[i]))
-            fprintf(out, "  --%-22s %" PRIu32 "\n", lifecycle_knobs[i].name,
-                    lifecycle_knobs[i].fallback);
+            fprintf(out, "  --%-22s %s (%" PRIu32 ")\n", lifecycle_knobs[i].name,
+                    find_help(lifecycle_knobs[i].name), lifecycle_knobs[i].fallback);
     fprintf(out, "\nEach can be given as a variable too, --grace-ms as TETHER_GRACE_MS.\n");
 }
 

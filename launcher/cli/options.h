@@ -41,6 +41,7 @@ struct options {
     uint16_t http_port;
     uint16_t ws_port;               /* 0: the server has one port only */
     bool ports_auto;                /* blocked by a stranger: take the next free pair */
+    int pairs_passed;               /* how many were blocked so far */
     bool hold_ports;                /* the daemon listens, and hands the sockets down */
     struct lifecycle_process owner; /* pid 0: none */
     const char *aliases[OPTIONS_MAX_ALIASES];
@@ -64,6 +65,11 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
 
 /* The name of the instance, "8000-9500". */
 void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]);
+
+/* With --ports auto: goes on to the next pair of ports. False when there is none, or ports are
+ * fixed.
+ */
+bool options_next_pair(struct options *options);
 
 /* The readiness that is meant when none is asked for. */
 enum ready_kind options_ready(const struct options *options);

@@ -4,8 +4,13 @@
 #include "commands.h"
 
 int command_run(const struct options *options) {
+    struct options attempt = *options;
+    int code;
     setvbuf(stdout, NULL, _IOLBF, 0); /* the server's lines, as they come, also through a pipe */
-    return daemon_run(options, true);
+    do
+        code = daemon_run(&attempt, true);
+    while (code == EXIT_PORT_HELD && options_next_pair(&attempt));
+    return code;
 }
 
 int command_daemon(const struct options *options) {

@@ -339,8 +339,8 @@ static void request_logs(struct session *session, const json_t *message) {
     session->wants_log = json_is_true(json_object_get(message, "follow"));
 }
 
-/* Registers the owner that a second `launch` named: from now on it counts like an editor that is
- * away for a moment, until it connects itself or its process ends. */
+/* Registers the owner that a second `launch` named: from now on it counts as an editor that has no
+ * connection, until it connects itself or its process ends. */
 static void request_adopt(struct session *session, const json_t *message);
 
 static void request_stop(struct session *session, const json_t *message) {
@@ -503,7 +503,8 @@ static void on_connection(uv_stream_t *server, int status) {
     uv_timer_start(&session->patience, on_impatient, HELLO_PATIENCE_MS, 0);
 }
 
-static void add_away_session(struct control *control, const struct os_identity *identity) {
+/* A session without a connection of its own: it counts as long as its process lives. */
+static void add_process_session(struct control *control, const struct os_identity *identity) {
     struct session *owner = session_create(control);
     uint32_t id = owner ? owner->id : 0;
     if (!owner)
@@ -513,10 +514,8 @@ static void add_away_session(struct control *control, const struct os_identity *
                  control->daemon->options->config.poll_ms, on_process_end, owner);
     introduce(owner, LIFECYCLE_ROLE_EDITOR, 0, NULL);
     owner = find(control, id); /* gone if it was not admitted */
-    if (!owner)
-        return;
-    write_session_record(owner);
-    feed(owner, (struct lifecycle_event){.kind = LIFECYCLE_ON_CLOSED}, NULL);
+    if (owner)
+        write_session_record(owner);
 }
 
 static void request_adopt(struct session *session, const json_t *message) {
@@ -535,7 +534,7 @@ static void request_adopt(struct session *session, const json_t *message) {
         return;
     }
     if (!find_process(control, LIFECYCLE_ROLE_EDITOR, &identity))
-        add_away_session(control, &identity);
+        add_process_session(control, &identity);
     send_reply(session, id, true, NULL, NULL);
 }
 
@@ -550,8 +549,10 @@ void control_drop(struct control *control, uint32_t id) {
 
 void control_ping(struct control *control, uint32_t id) {
     struct session *session = find(control, id);
-    if (session)
+    if (session && session->connected)
         send_message(session, json_pack("{s:s}", "type", "ping"));
+    else if (session && os_liveness(&session->process) == OS_ALIVE)
+        feed(session, (struct lifecycle_event){.kind = LIFECYCLE_ON_HEARD}, NULL);
 }
 
 /* The backstop for a death that no event told. A report may take any session away, so their numbers
