@@ -73,7 +73,8 @@ void status_failure(const struct daemon *daemon, char *out, size_t size) {
     out[0] = 0;
     switch (daemon->life.failure) {
     case LIFECYCLE_FAILURE_NONE:
-        if (daemon->life.crashed)
+        if (daemon->life.crashed && daemon->life.server != LIFECYCLE_STARTING &&
+            daemon->life.server != LIFECYCLE_READY)
             describe_exit(facts, "the server crashed", out, size);
         break;
     case LIFECYCLE_FAILURE_SPAWN:

@@ -36,13 +36,13 @@ run_tap() {
 
 area_unit() {
     local program
-    for program in "$BUILD"/linux."$(uname -m)"/tests/unit/test_*; do
+    for program in "$HERE"/tests/unit/test_*; do
         if [ -f "$program" ] && [ -x "$program" ]; then run_tap "$program"; fi
     done
 }
 
 area_explore() {
-    run_tap "$BUILD/linux.$(uname -m)/tests/explore/explore"
+    run_tap "$HERE/tests/explore/explore"
     run_tap "$PYTHON" "$ROOT/tests/explore/mutate.py"
 }
 
@@ -180,6 +180,11 @@ prepare_areas() {
     done
 }
 
+summary() {
+    printf '%d passed, %d failed, %d skipped\n' $PASSED $FAILED $SKIPPED
+    [ $FAILED -eq 0 ]
+}
+
 cmd_test() {
     local area start before areas=("$@")
     [ $# -gt 0 ] || areas=("${AREAS[@]}")
@@ -191,8 +196,7 @@ cmd_test() {
         "area_$area"
         printf '%-8s %4d tests, %3d s\n' "$area" $((PASSED + FAILED + SKIPPED - before)) $((SECONDS - start))
     done
-    printf '%d passed, %d failed, %d skipped\n' $PASSED $FAILED $SKIPPED
-    [ $FAILED -eq 0 ]
+    summary
 }
 
 cmd_lint() {

@@ -2,12 +2,44 @@
 # shellcheck shell=bash
 
 bench_lifecycle() {
-    local kind=$BUILD/linux.$(uname -m)
     need "${TOOLS_PEERS[@]}"
     cmd_build
     cmd_build static=yes
-    "$PYTHON" "$ROOT/tests/bench/lifecycle.py" --server "$kind/tests/programs/server" \
-        --tether "$kind/tether" --static "$kind.static/tether" --json "$BUILD/bench-lifecycle.json" "$@"
+    "$PYTHON" "$ROOT/tests/bench/lifecycle.py" --server "$HERE/tests/programs/server" \
+        --tether "$HERE/tether" --static "$HERE.static/tether" --json "$BUILD/bench-lifecycle.json" "$@"
+}
+
+# The process tests once more, with a program that checks itself; its findings end up in one folder.
+soak_program() {
+    local name=$1 program=$2
+    rm -rf "$BUILD/soak/$name"
+    mkdir -p "$BUILD/soak/$name"
+    say "soak: process tests with $name"
+    TETHER_PROGRAM=$program ASAN_OPTIONS=log_path=$BUILD/soak/$name/found \
+        UBSAN_OPTIONS=log_path=$BUILD/soak/$name/found:print_stacktrace=1 run_pytest process
+    if grep -rlE 'Sanitizer|runtime error' "$BUILD/soak/$name" >&2; then
+        count 0 1 0
+    else
+        count 1 0 0
+    fi
+}
+
+# Usage: ./dev soak [ROUNDS]
+cmd_soak() {
+    local rounds=${1:-1} round
+    # shellcheck source=tests/support/areas.sh
+    . "$ROOT/tests/support/areas.sh"
+    need "${TOOLS_PYTEST[@]}"
+    cmd_build
+    cmd_build sanitize=address
+    cmd_build sanitize=undefined
+    for ((round = 1; round <= rounds; round++)); do
+        soak_program address "$HERE.address/tether"
+        soak_program undefined "$HERE.undefined/tether"
+        say "soak: process tests, round $round of $rounds"
+        run_pytest process
+    done
+    summary
 }
 
 cmd_bench() {
