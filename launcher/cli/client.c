@@ -117,8 +117,11 @@ void client_finish(struct client *client) {
 
 struct client *client_open(const struct options *options, json_t **welcome, struct error *err) {
     struct client *client = malloc(sizeof *client);
-    int rc = client ? client_init(client, options, err) : error_set(err, -ENOMEM, "out of memory");
-    if (rc == 0) {
+    if (!client) {
+        error_set(err, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    if (client_init(client, options, err) == 0) {
         *welcome = client_hello(client, err);
         if (*welcome)
             return client;

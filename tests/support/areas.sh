@@ -2,6 +2,7 @@
 # reports each outcome through `count`; everything else (time, totals, exit code) is done once, here.
 # shellcheck shell=bash
 
+TEST_WRAPPER=() # what pytest is started with
 PASSED=0
 FAILED=0
 SKIPPED=0
@@ -54,7 +55,7 @@ run_pytest() {
     rm -f "$counts"
     if ! (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 TETHER_TEST_COUNTS="$counts" \
         TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" \
-        "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin -rs \
+        "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin -rs \
         --basetemp="$BUILD/tmp/$folder" "$folder" ${TEST_FILTER:+-k "$TEST_FILTER"}) >&2 &&
         [ ! -s "$counts" ]; then
         count 0 1 0 # it did not even start
