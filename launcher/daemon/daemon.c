@@ -317,6 +317,10 @@ static void on_exited(void *context, const struct tree_exit *how) {
     daemon_feed(daemon, &event, NULL);
 }
 
+static void on_drained(void *context) {
+    feed_kind(context, LIFECYCLE_ON_DRAINED);
+}
+
 static void on_emptied(void *context) {
     feed_kind(context, LIFECYCLE_ON_TREE_EMPTY);
 }
@@ -419,7 +423,7 @@ static void redirect_stdio(const struct daemon *daemon) {
 }
 
 static int open_all(struct daemon *daemon, struct error *err) {
-    static const struct supervisor_events events = {on_started, on_unstarted, on_exited,
+    static const struct supervisor_events events = {on_started, on_unstarted, on_exited, on_drained,
                                                     on_emptied};
     int rc = uv_loop_init(&daemon->loop);
     if (rc < 0)

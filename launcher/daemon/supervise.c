@@ -180,6 +180,9 @@ static void on_guard_event(struct supervisor *supervisor, const struct guard_eve
     case GUARD_ROOT_EXITED:
         root_exited(supervisor, &event->exit);
         break;
+    case GUARD_DRAINED:
+        supervisor->events->drained(supervisor->context);
+        break;
     case GUARD_KILL_REFUSED:
         log_say(supervisor->log, "some processes of the server belong to another user; they "
                                  "cannot be ended, only waited for");
@@ -187,7 +190,6 @@ static void on_guard_event(struct supervisor *supervisor, const struct guard_eve
     case GUARD_GONE:
         guard_gone(supervisor);
         break;
-    case GUARD_DRAINED: /* the lifecycle alone decides how long SIGTERM is given */
     case GUARD_TREE_EMPTY:
     case GUARD_NOTHING:
         break;

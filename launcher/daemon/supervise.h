@@ -17,6 +17,7 @@ struct supervisor_events {
     void (*started)(void *context);
     void (*unstarted)(void *context, const struct error *why);
     void (*exited)(void *context, const struct tree_exit *how);
+    void (*drained)(void *context); /* perhaps: see GUARD_DRAINED */
     void (*emptied)(void *context);
 };
 

@@ -134,14 +134,23 @@ static const char *const failure_names[] = {
 };
 
 static const char *const event_names[] = {
-    [LIFECYCLE_ON_TIMER] = "timer",     [LIFECYCLE_ON_HELLO] = "hello",
-    [LIFECYCLE_ON_HEARD] = "heard",     [LIFECYCLE_ON_CLOSED] = "closed",
-    [LIFECYCLE_ON_LEAVE] = "leave",     [LIFECYCLE_ON_PROCESS] = "process",
-    [LIFECYCLE_ON_READY] = "ready",     [LIFECYCLE_ON_UNSTARTED] = "unstarted",
-    [LIFECYCLE_ON_EXIT] = "exit",       [LIFECYCLE_ON_TREE_EMPTY] = "tree empty",
-    [LIFECYCLE_ON_PORTS] = "ports",     [LIFECYCLE_ON_STOP] = "stop",
-    [LIFECYCLE_ON_RESTART] = "restart", [LIFECYCLE_ON_HANDOVER] = "handover",
-    [LIFECYCLE_ON_SIGNAL] = "signal",   [LIFECYCLE_ON_PARENT] = "parent died",
+    [LIFECYCLE_ON_TIMER] = "timer",
+    [LIFECYCLE_ON_HELLO] = "hello",
+    [LIFECYCLE_ON_HEARD] = "heard",
+    [LIFECYCLE_ON_CLOSED] = "closed",
+    [LIFECYCLE_ON_LEAVE] = "leave",
+    [LIFECYCLE_ON_PROCESS] = "process",
+    [LIFECYCLE_ON_READY] = "ready",
+    [LIFECYCLE_ON_UNSTARTED] = "unstarted",
+    [LIFECYCLE_ON_EXIT] = "exit",
+    [LIFECYCLE_ON_DRAINED] = "drained",
+    [LIFECYCLE_ON_TREE_EMPTY] = "tree empty",
+    [LIFECYCLE_ON_PORTS] = "ports",
+    [LIFECYCLE_ON_STOP] = "stop",
+    [LIFECYCLE_ON_RESTART] = "restart",
+    [LIFECYCLE_ON_HANDOVER] = "handover",
+    [LIFECYCLE_ON_SIGNAL] = "signal",
+    [LIFECYCLE_ON_PARENT] = "parent died",
 };
 
 static const char *const leave_names[] = {

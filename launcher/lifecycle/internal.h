@@ -46,6 +46,7 @@ void server_restart(struct turn *);
 
 /* A further signal: no more waiting for an orderly end. */
 void server_hurry(struct turn *);
+void server_drained(struct turn *);
 
 /* Does what time alone makes due. Returns whether it did anything. */
 bool server_timers(struct turn *);

@@ -207,6 +207,7 @@ enum lifecycle_event_kind {
     LIFECYCLE_ON_READY,      /* the server is ready */
     LIFECYCLE_ON_UNSTARTED,  /* failure: SPAWN or PORT; there is no process */
     LIFECYCLE_ON_EXIT,       /* success: the root of the tree ended; a lost guard is a failure */
+    LIFECYCLE_ON_DRAINED,    /* all whom SIGTERM reached are gone, others of the tree are left */
     LIFECYCLE_ON_TREE_EMPTY, /* no process of the tree is left; follows every ON_EXIT */
     LIFECYCLE_ON_PORTS,      /* success: all ports are bindable */
     LIFECYCLE_ON_STOP,       /* session (0: none), force */

@@ -81,6 +81,9 @@ static void apply(struct turn *t, const struct lifecycle_event *event) {
     case LIFECYCLE_ON_EXIT:
         server_exit(t, event->success);
         break;
+    case LIFECYCLE_ON_DRAINED:
+        server_drained(t);
+        break;
     case LIFECYCLE_ON_TREE_EMPTY:
         server_tree_empty(t);
         break;

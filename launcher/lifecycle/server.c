@@ -265,6 +265,13 @@ void server_hurry(struct turn *t) {
     drain_kill(t);
 }
 
+/* The grace is for those who were asked. Those who are left never heard of it, and nothing more
+ * will come of waiting. */
+void server_drained(struct turn *t) {
+    if (t->l->drain == LIFECYCLE_DRAIN_TERM)
+        drain_kill(t);
+}
+
 int lifecycle_exit_code(const struct lifecycle *l) {
     if (l->cause == LIFECYCLE_CAUSE_FINISHED)
         return l->crashed ? 1 : 0;

@@ -260,6 +260,9 @@ static void follow_event(struct watch *w) {
     case LIFECYCLE_ON_TREE_EMPTY:
         tree_gone(w->g);
         break;
+    case LIFECYCLE_ON_DRAINED:
+        w->drained = w->g->term_age != NONE;
+        break;
     case LIFECYCLE_ON_PORTS:
         w->ports_told = true;
         break;
@@ -362,7 +365,7 @@ static void follow_drain(struct watch *w) {
         w->owed |= LIFECYCLE_DO_CLOSE_STDIN | LIFECYCLE_DO_TERMINATE;
     }
     bool patience_over = g->term_age != NONE && g->term_age >= c->stop_grace_ms;
-    if (g->kill_age == NONE && (patience_over || w->second_signal)) {
+    if (g->kill_age == NONE && (patience_over || w->second_signal || w->drained)) {
         g->kill_age = 0;
         w->owed |= LIFECYCLE_DO_KILL_TREE;
     }

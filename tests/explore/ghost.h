@@ -15,6 +15,7 @@ struct watch {
     int end_rule;  /* the rule that makes it end in this step; 0: none */
     enum lifecycle_answer answer;
     bool second_signal;
+    bool drained; /* whoever was asked to end has ended */
     bool ports_told;
     bool pinged[ACTORS];
 };

@@ -57,8 +57,10 @@ static void list_server(struct list *list) {
             list_add(list, LIFECYCLE_ON_UNSTARTED, 0)->event.failure = LIFECYCLE_FAILURE_SPAWN;
         }
     }
-    if (g->process == 2)
+    if (g->process == 2) {
         list_add(list, LIFECYCLE_ON_TREE_EMPTY, 0);
+        list_add(list, LIFECYCLE_ON_DRAINED, 0);
+    }
     if (g->ports_age != NONE) {
         list_add(list, LIFECYCLE_ON_PORTS, 0)->event.success = true;
         list_add(list, LIFECYCLE_ON_PORTS, 0)->event.success = false;

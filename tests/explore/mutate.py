@@ -66,6 +66,8 @@ MUTANTS = [
     ("server.c", "    if (!drain_over(l))\n        return drain_timer(t);\n    if (l->purpose",
      "    if (l->purpose", 6),
     ("machine.c", "if (t->l->signals == 2)", "if (t->l->signals == 3)", 6),
+    ("server.c", "if (t->l->drain == LIFECYCLE_DRAIN_TERM)", "if (false)", 6),
+    ("server.c", "if (t->l->drain == LIFECYCLE_DRAIN_TERM)", "if (true)", 6),
     ("server.c", "        turn_do(t, LIFECYCLE_DO_RECORD | LIFECYCLE_DO_EXIT);",
      "        turn_do(t, LIFECYCLE_DO_EXIT);", 6),
     ("sessions.c", "    if (server_ending(t->l)) {", "    if (t->l->server == LIFECYCLE_STOPPED) {", 7),
