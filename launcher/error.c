@@ -3,6 +3,25 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "utf8.h"
+
+/* A text travels in JSON, which takes nothing but UTF-8; but it may have been cut, or quote
+ * anything.
+ */
+static void make_utf8(char *text) {
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t length = utf8_sequence(text, left);
+        if (length == 0) {
+            *text = '?';
+            length = 1;
+        }
+        text += length;
+        left -= length;
+    }
+}
 
 int error_set(struct error *err, int code, const char *format, ...) {
     int saved = errno;
@@ -12,6 +31,7 @@ int error_set(struct error *err, int code, const char *format, ...) {
         va_start(args, format);
         vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
+        make_utf8(err->message);
     }
     errno = saved;
     return code;

@@ -8,10 +8,9 @@
 #include "../protocol/send.h"
 #include "../protocol/version.h"
 
-enum { PATIENCE_MS = 1000 };
+enum { PATIENCE_MS = 1000, CONNECT_MOST_MS = 10000, CONNECT_AGAIN_MS = 5 };
 
-/* ---- the loop's callbacks ----------------------------------------------------------------------
- */
+/* ---- the loop's callbacks ---- */
 
 static void on_connect(uv_connect_t *connect, int status) {
     struct client *client = connect->data;
@@ -45,8 +44,7 @@ static void on_timer(uv_timer_t *timer) {
     client->timed_out = true;
 }
 
-/* ---- opening -----------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 int client_dir(struct os_dir *dir, const struct options *options, bool create, struct error *err) {
     char path[OS_PATH_MAX], instance[OPTIONS_INSTANCE_MAX];
@@ -72,12 +70,26 @@ static void close_all(struct client *client) {
     json_decref(client->inbox);
 }
 
-static int connect_to(struct client *client, const char *path) {
+static void try_connect(struct client *client, const char *path) {
     client->status = 1;
     client->connect.data = client;
     uv_pipe_connect(&client->connect, &client->pipe, path, on_connect);
     while (client->status == 1)
         uv_run(&client->loop, UV_RUN_ONCE);
+}
+
+/* Many may connect at once, more than a socket takes before its daemon comes to them; nothing tells
+ * when there is room again. */
+static int connect_to(struct client *client, const char *path) {
+    int64_t until = os_clock_ms() + CONNECT_MOST_MS;
+    try_connect(client, path);
+    while (client->status == UV_EAGAIN && os_clock_ms() < until) {
+        client->timed_out = false;
+        uv_timer_start(&client->timer, on_timer, CONNECT_AGAIN_MS, 0);
+        while (!client->timed_out)
+            uv_run(&client->loop, UV_RUN_ONCE);
+        try_connect(client, path);
+    }
     if (client->status == 0)
         client->status = uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read);
     return client->status;
@@ -138,8 +150,7 @@ void client_close(struct client *client, json_t *welcome) {
     free(client);
 }
 
-/* ---- talking -----------------------------------------------------------------------------------
- */
+/* ---- talking ---- */
 
 static json_t *take_message(struct client *client) {
     json_t *message = json_incref(json_array_get(client->inbox, 0));

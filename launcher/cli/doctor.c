@@ -24,8 +24,7 @@ struct report {
     int64_t server_pid;
 };
 
-/* ---- findings ----------------------------------------------------------------------------------
- */
+/* ---- findings ---- */
 
 static void add(struct report *report, const char *what, const char *advice, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));
@@ -123,8 +122,7 @@ static bool examine_process(const struct os_identity *identity, void *arg) {
     return true;
 }
 
-/* ---- printing ----------------------------------------------------------------------------------
- */
+/* ---- printing ---- */
 
 static int print_findings(const struct report *report) {
     const json_t *finding;
@@ -167,8 +165,7 @@ int command_doctor(const struct options *options) {
     return code;
 }
 
-/* ---- sweep -------------------------------------------------------------------------------------
- */
+/* ---- sweep ---- */
 
 static void ignore_line(void *context, enum log_stream stream, const char *text, uint64_t number) {
     (void)context;

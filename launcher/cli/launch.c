@@ -31,8 +31,7 @@ struct launch {
     bool restarted; /* a failed server has been given one more try */
 };
 
-/* ---- results -----------------------------------------------------------------------------------
- */
+/* ---- results ---- */
 
 static enum outcome give_up(struct launch *launch, int code, const char *message) {
     launch->result = json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:s}", "result", "failed",
@@ -59,8 +58,7 @@ static enum outcome adopted(struct launch *launch, const json_t *state, const ch
     return DONE;
 }
 
-/* ---- starting ----------------------------------------------------------------------------------
- */
+/* ---- starting ---- */
 
 static void add_word(const char *word, void *context) {
     text_list_add(context, word);
@@ -152,6 +150,11 @@ static enum outcome start(struct launch *launch, os_handle lock) {
     from = ends[0];
     launch->result = read_result(from);
     os_handle_close(&from);
+    if (launch->result && json_is_true(json_object_get(launch->result, "again"))) {
+        json_decref(launch->result);
+        launch->result = NULL;
+        return AGAIN;
+    }
     if (launch->result)
         return DONE;
     return give_up(launch, EXIT_FAILED,
@@ -159,8 +162,7 @@ static enum outcome start(struct launch *launch, os_handle lock) {
                    "directory (`tether doctor` names it) may tell why");
 }
 
-/* ---- adopting ----------------------------------------------------------------------------------
- */
+/* ---- adopting ---- */
 
 static const char *server_state(const json_t *state) {
     return message_text(state, "state");
@@ -190,9 +192,14 @@ static bool is_ok(json_t *reply) {
 }
 
 /* An older daemon makes room for us if nobody else uses it. */
-static bool replaced(struct client *client, const json_t *welcome) {
-    return version_compare(tether_version, message_text(welcome, "version")) > 0 &&
-           is_ok(client_request(client, json_pack("{s:s}", "type", "handover"), 5000)) &&
+static bool replaced(struct client *client, const json_t *welcome,
+                     const struct lifecycle_process *owner) {
+    json_t *request;
+    if (version_compare(tether_version, message_text(welcome, "version")) <= 0)
+        return false;
+    request = owner->pid ? process_json((int64_t)owner->pid, owner->start) : json_object();
+    json_object_set_new(request, "type", json_string("handover"));
+    return is_ok(client_request(client, request, 5000)) &&
            client_wait_closed(client, HANDSHAKE_MOST_MS);
 }
 
@@ -233,7 +240,7 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
         return give_up(launch, EXIT_FAILED, err.message);
     if (!state)
         client_wait_closed(client, HANDSHAKE_MOST_MS);
-    else if (!replaced(client, state)) {
+    else if (!replaced(client, state, &launch->options.owner)) {
         register_owner(client, &launch->options.owner);
         state = settled_state(client, state);
         outcome = judge(launch, client, state);
@@ -242,8 +249,7 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
     return outcome;
 }
 
-/* ---- who has the lock --------------------------------------------------------------------------
- */
+/* ---- who has the lock ---- */
 
 /* Somebody has the lock. If nobody listens, it is somebody who does not yet, or not any more. */
 static enum outcome join(struct launch *launch, const struct os_dir *dir) {

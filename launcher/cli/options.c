@@ -11,8 +11,7 @@ enum { PAIRS_MOST = 100 };
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
-/* ---- values ------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 static bool parse_number(const char *text, uint64_t most, uint64_t *number) {
     char *end;
@@ -21,6 +20,10 @@ static bool parse_number(const char *text, uint64_t most, uint64_t *number) {
     errno = 0;
     *number = strtoull(text, &end, 10);
     return errno == 0 && *end == 0 && *number <= most;
+}
+
+static bool is_off(const char *value) {
+    return strcmp(value, "off") == 0 || strcmp(value, "0") == 0 || strcmp(value, "false") == 0;
 }
 
 static bool set_port(const char *value, uint64_t least, uint16_t *port) {
@@ -45,31 +48,27 @@ static bool set_ports(struct options *options, const char *value) {
 }
 
 static bool set_hold_ports(struct options *options, const char *value) {
-    options->hold_ports = strcmp(value, "0") != 0 && strcmp(value, "no") != 0;
+    options->hold_ports = !is_off(value);
     return true;
 }
 
 /* A wrong owner arms nothing, also where an earlier one was right. Pid 1 is refused: it is what an
  * orphan sees as its parent, and it never ends. */
 static bool set_owner_pid(struct options *options, const char *value) {
-    int64_t pid;
-    options->owner = (struct lifecycle_process){0};
-    if (value[0] == 0)
-        return true;
-    if (os_pid_parse(value, &pid) < 0 || pid == 1)
-        return false;
-    options->owner.pid = (uint64_t)pid;
-    return true;
+    int64_t pid = 0;
+    bool valid = value[0] == 0 || (os_pid_parse(value, &pid) == 0 && pid != 1);
+    options->owner_named = true;
+    options->owner_wrong |= !valid;
+    options->owner.pid = valid ? (uint64_t)pid : 0;
+    return valid;
 }
 
 static bool set_owner_start(struct options *options, const char *value) {
     uint64_t start = 0;
-    if (value[0] != 0 && os_start_parse(value, &start) < 0) {
-        options->owner = (struct lifecycle_process){0};
-        return false;
-    }
+    bool valid = value[0] == 0 || os_start_parse(value, &start) == 0;
+    options->owner_wrong |= !valid;
     options->owner.start = start;
-    return true;
+    return valid;
 }
 
 static bool is_variable_name(const char *name) {
@@ -90,9 +89,11 @@ static bool set_ready(struct options *options, const char *value) {
     static const char *const names[] = {
         [READY_PORTS] = "ports", [READY_NOTIFY] = "notify", [READY_NONE] = "none"};
     if (strncmp(value, "http:/", 6) == 0) {
+        if (strpbrk(value, " \t\r\n") || strlen(value) >= 512)
+            return false;
         options->ready = READY_HTTP;
         options->ready_path = value + 5;
-        return strpbrk(value, " \t\r\n") == NULL && strlen(value) < 512;
+        return true;
     }
     for (size_t i = 0; i < COUNT(names); i++) {
         if (names[i] && strcmp(names[i], value) == 0) {
@@ -110,8 +111,7 @@ static bool set_restart(struct options *options, const char *value) {
 }
 
 static bool set_watchdog(struct options *options, const char *value) {
-    options->config.parent_watchdog =
-        strcmp(value, "off") != 0 && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
+    options->config.parent_watchdog = !is_off(value);
     return true;
 }
 
@@ -159,8 +159,7 @@ static bool set_result_handle(struct options *options, const char *value) {
     return set_handle(value, &options->result_handle);
 }
 
-/* ---- the flags ---------------------------------------------------------------------------------
- */
+/* ---- the flags ---- */
 
 struct flag {
     const char *name;     /* without its dashes */
@@ -249,14 +248,12 @@ static uint32_t *interval_field(struct options *options, const struct lifecycle_
 static bool set_interval(struct options *options, const struct lifecycle_knob *knob,
                          const char *value) {
     uint64_t number;
-    if (!parse_number(value, knob->most, &number) || number < knob->least)
-        return false;
-    *interval_field(options, knob) = (uint32_t)number;
-    return true;
+    bool valid = parse_number(value, knob->most, &number) && number >= knob->least;
+    *interval_field(options, knob) = valid ? (uint32_t)number : knob->fallback;
+    return valid;
 }
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static void variable_name(char out[64], const char *flag) {
     size_t length = (size_t)snprintf(out, 64, "TETHER_%s", flag);
@@ -373,6 +370,7 @@ static int read_words(struct options *options, struct words *words, struct error
 int options_parse(struct options *options, unsigned scopes, char **arguments, FILE *warnings,
                   struct error *err) {
     struct words words = {arguments, scopes, warnings};
+    struct lifecycle_process variables;
     int rc;
     *options = (struct options){
         .http_port = 8000,
@@ -385,7 +383,17 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
     lifecycle_config_defaults(&options->config);
     if (!(scopes & SCOPE_DAEMON)) /* a daemon has been told everything by flags */
         read_variables(options, scopes, warnings);
+    variables = options->owner_wrong ? (struct lifecycle_process){0} : options->owner;
+    options->owner = (struct lifecycle_process){0};
+    options->owner_named = options->owner_wrong = false;
     rc = read_words(options, &words, err);
+    /* The start that a variable tells belongs to the pid that a variable tells. */
+    if (!options->owner_named) {
+        options->owner.pid = variables.pid;
+        options->owner.start = options->owner.start ? options->owner.start : variables.start;
+    }
+    if (options->owner_wrong)
+        options->owner = (struct lifecycle_process){0};
     if (rc == 0 && options->http_port == options->ws_port)
         rc = error_set(err, -EINVAL,
                        "both ports are %u; give --http-port and --ws-port different numbers",
@@ -420,8 +428,7 @@ enum ready_kind options_ready(const struct options *options) {
     return options->hold_ports ? READY_NOTIFY : READY_PORTS;
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 void options_explain(unsigned scopes, FILE *out) {
     char text[64];

@@ -7,6 +7,7 @@
 #include "../protocol/message.h"
 #include "../protocol/send.h"
 #include "../protocol/version.h"
+#include "../utf8.h"
 #include "daemon.h"
 #include "records.h"
 #include "status.h"
@@ -19,24 +20,29 @@ enum {
     LOG_LINES_MOST = 5000,
 };
 
-/* ---- sending -----------------------------------------------------------------------------------
- */
+/* ---- sending ---- */
 
 static void on_impatient(uv_timer_t *timer);
 static void disconnect(struct session *session);
 
-/* Sends a message and takes its reference. */
-static void send_message(struct session *session, json_t *message) {
+static void send_line(struct session *session, const char *line, size_t length) {
     uv_stream_t *stream = (uv_stream_t *)&session->pipe;
-    if (!session->connected) {
-        json_decref(message);
+    if (!session->connected)
         return;
-    }
-    message_send(stream, message);
+    line_send(stream, line, length);
     if (uv_stream_get_write_queue_size(stream) > QUEUE_MOST) {
         session->overflowed = true;
         uv_timer_start(&session->patience, on_impatient, 0, 0);
     }
+}
+
+/* Sends a message and takes its reference. */
+static void send_message(struct session *session, json_t *message) {
+    size_t length = 0;
+    char *line = message_line(message, &length);
+    if (line)
+        send_line(session, line, length);
+    free(line);
 }
 
 static void send_error(struct session *session, const char *code, const char *message) {
@@ -54,8 +60,7 @@ static void send_reply(struct session *session, const json_t *id, bool ok, const
     send_message(session, reply);
 }
 
-/* ---- finding -----------------------------------------------------------------------------------
- */
+/* ---- finding ---- */
 
 static struct session *find(struct control *control, uint32_t id) {
     struct session *session = control->sessions;
@@ -74,8 +79,7 @@ static struct session *find_process(struct control *control, enum lifecycle_role
     return session;
 }
 
-/* ---- the life of a record ----------------------------------------------------------------------
- */
+/* ---- the life of a record ---- */
 
 static void session_free(struct session *session) {
     lines_finish(&session->lines);
@@ -139,8 +143,7 @@ void control_settle(struct control *control) {
     }
 }
 
-/* ---- hello -------------------------------------------------------------------------------------
- */
+/* ---- hello ---- */
 
 static struct lifecycle_process lifecycle_identity(const struct session *session) {
     return (struct lifecycle_process){(uint64_t)session->process.pid, session->process.start};
@@ -229,7 +232,7 @@ static void on_hello(struct session *session, const json_t *message) {
     } else {
         const struct session *before = find_process(session->control, role, &session->process);
         uint32_t resume = parse_session_id(hello.resume);
-        if (resume == 0 && before && !before->connected)
+        if (!find(session->control, resume) && before && !before->connected)
             resume = before->id; /* the same process comes back, or comes after its launcher */
         session->greeted = true;
         session->project = copy_text(hello.project);
@@ -239,8 +242,7 @@ static void on_hello(struct session *session, const json_t *message) {
     }
 }
 
-/* ---- answers -----------------------------------------------------------------------------------
- */
+/* ---- answers ---- */
 
 static const struct {
     const char *code, *message;
@@ -268,6 +270,15 @@ static void greet(struct session *session) {
     write_session_record(session);
 }
 
+/* "editor 4711 (My Game)"; returns its length, as snprintf does. */
+static size_t name_editor(const struct session *s, char *out, size_t size, bool is_next) {
+    const char *project = s->project ? s->project : "";
+    int length = snprintf(out, size, "%seditor %lld%s%.*s%s", is_next ? ", " : "",
+                          (long long)s->process.pid, project[0] ? " (" : "",
+                          (int)utf8_cut(project, 100), project, project[0] ? ")" : "");
+    return (size_t)length;
+}
+
 /* Who stands in the way of a stop, by name: "editor 4711 (My Game), editor 4712". */
 static void name_blockers(const struct session *caller, char *out, size_t size) {
     const struct lifecycle *life = &caller->control->daemon->life;
@@ -276,10 +287,7 @@ static void name_blockers(const struct session *caller, char *out, size_t size) 
     for (const struct session *s = caller->control->sessions; s && used < size; s = s->next) {
         const struct lifecycle_session *known = lifecycle_session_find(life, s->id);
         if (known && lifecycle_session_blocks_stop(life, known, caller->id))
-            used += (size_t)snprintf(out + used, size - used, "%seditor %lld%s%.100s%s",
-                                     used ? ", " : "", (long long)s->process.pid,
-                                     s->project ? " (" : "", s->project ? s->project : "",
-                                     s->project ? ")" : "");
+            used += name_editor(s, out + used, size - used, used > 0);
     }
 }
 
@@ -289,6 +297,7 @@ void control_answer(struct control_call *call, enum lifecycle_answer answer) {
     const char *message = answers[answer].message;
     if (answer == LIFECYCLE_ANSWER_OTHER_EDITORS) {
         name_blockers(session, blockers, sizeof blockers);
+        blockers[utf8_cut(blockers, sizeof blockers - 2)] = 0;
         snprintf(text, sizeof text, "in use by %s; --force stops it all the same", blockers);
         message = text;
     }
@@ -300,8 +309,7 @@ void control_answer(struct control_call *call, enum lifecycle_answer answer) {
         send_error(session, answers[answer].code, message);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------
- */
+/* ---- requests ---- */
 
 static void on_leave(struct session *session, const json_t *message) {
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_LEAVE};
@@ -325,6 +333,24 @@ static void add_log_line(void *context, const char *line, size_t length) {
     json_array_append_new(context, json_stringn(line, length));
 }
 
+/* The newest of these lines that fit into a line of the protocol; takes the reference. In JSON a
+ * byte of readable text becomes two at most. */
+static json_t *newest_that_fit(json_t *lines) {
+    size_t first = json_array_size(lines), budget = LINES_MAX - 1024;
+    json_t *kept = json_array();
+    while (first > 0) {
+        size_t cost = 2 * json_string_length(json_array_get(lines, first - 1)) + 3;
+        if (cost > budget)
+            break;
+        budget -= cost;
+        first--;
+    }
+    for (; first < json_array_size(lines); first++)
+        json_array_append(kept, json_array_get(lines, first));
+    json_decref(lines);
+    return kept;
+}
+
 static void request_logs(struct session *session, const json_t *message) {
     int64_t count = message_number(message, "n", 0);
     json_t *reply = json_pack("{s:O, s:b}", "id", json_object_get(message, "id"), "ok", 1);
@@ -332,9 +358,7 @@ static void request_logs(struct session *session, const json_t *message) {
     if (count > 0)
         log_tail(&session->control->daemon->dir, "server.log",
                  (size_t)(count < LOG_LINES_MOST ? count : LOG_LINES_MOST), add_log_line, lines);
-    while (json_array_size(lines) > 0 && json_dumpb(lines, NULL, 0, JSON_COMPACT) > 60000)
-        json_array_remove(lines, 0); /* a line of the protocol has a limit */
-    json_object_set_new(reply, "lines", lines);
+    json_object_set_new(reply, "lines", newest_that_fit(lines));
     send_message(session, reply);
     session->wants_log = json_is_true(json_object_get(message, "follow"));
 }
@@ -342,6 +366,17 @@ static void request_logs(struct session *session, const json_t *message) {
 /* Registers the owner that a second `launch` named: from now on it counts as an editor that has no
  * connection, until it connects itself or its process ends. */
 static void request_adopt(struct session *session, const json_t *message);
+
+/* The process that a message names by pid and perhaps start; pid 0 if that can be none. */
+static struct os_identity read_identity(const json_t *message) {
+    struct os_identity identity = {.pid = message_number(message, "pid", 0)};
+    if (identity.pid <= 0 || identity.pid > INT32_MAX)
+        return (struct os_identity){0};
+    os_start_parse(message_text(message, "start"), &identity.start);
+    if (identity.start == 0)
+        os_identity_of(identity.pid, &identity);
+    return identity;
+}
 
 static void request_stop(struct session *session, const json_t *message) {
     struct control_call call = {session, json_object_get(message, "id")};
@@ -356,9 +391,16 @@ static void request_restart(struct session *session, const json_t *message) {
     feed(session, (struct lifecycle_event){.kind = LIFECYCLE_ON_RESTART}, &call);
 }
 
+/* Asked for by a launcher, on behalf of the owner that it names: that one's own session, of the
+ * release before, is none of the others that stand in the way. */
 static void request_handover(struct session *session, const json_t *message) {
     struct control_call call = {session, json_object_get(message, "id")};
-    feed(session, (struct lifecycle_event){.kind = LIFECYCLE_ON_HANDOVER}, &call);
+    struct lifecycle_event event = {.kind = LIFECYCLE_ON_HANDOVER, .session = session->id};
+    struct os_identity owner = read_identity(message);
+    const struct session *own = find_process(session->control, LIFECYCLE_ROLE_EDITOR, &owner);
+    if (own)
+        event.session = own->id;
+    daemon_feed(session->control->daemon, &event, &call);
 }
 
 static const struct {
@@ -388,8 +430,7 @@ static void on_message(struct session *session, const json_t *message) {
             requests[i].handle(session, message);
 }
 
-/* ---- connections -------------------------------------------------------------------------------
- */
+/* ---- connections ---- */
 
 static bool on_line(const char *line, size_t length, void *context) {
     struct session *session = context;
@@ -520,15 +561,12 @@ static void add_process_session(struct control *control, const struct os_identit
 
 static void request_adopt(struct session *session, const json_t *message) {
     struct control *control = session->control;
-    struct os_identity identity = {.pid = message_number(message, "pid", 0)};
+    struct os_identity identity = read_identity(message);
     const json_t *id = json_object_get(message, "id");
-    os_start_parse(message_text(message, "start"), &identity.start);
     if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
         send_reply(session, id, false, "bad-owner", "your pids mean nothing here");
         return;
     }
-    if (identity.start == 0)
-        os_identity_of(identity.pid, &identity);
     if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {
         send_reply(session, id, false, "bad-owner", "there is no such process");
         return;
@@ -538,8 +576,7 @@ static void request_adopt(struct session *session, const json_t *message) {
     send_reply(session, id, true, NULL, NULL);
 }
 
-/* ---- what the lifecycle asks for ---------------------------------------------------------------
- */
+/* ---- what the lifecycle asks for ---- */
 
 void control_drop(struct control *control, uint32_t id) {
     struct session *session = find(control, id);
@@ -570,9 +607,12 @@ void control_sweep(struct control *control) {
 }
 
 void control_publish(struct control *control) {
-    for (struct session *session = control->sessions; session; session = session->next)
+    size_t length = 0;
+    char *line = message_line(status_json(control->daemon, "state"), &length);
+    for (struct session *session = control->sessions; line && session; session = session->next)
         if (session->connected && session->greeted)
-            send_message(session, status_json(control->daemon, "state"));
+            send_line(session, line, length);
+    free(line);
 }
 
 void control_log(struct control *control, enum log_stream stream, const char *text,
@@ -588,8 +628,7 @@ void control_log(struct control *control, enum log_stream stream, const char *te
     }
 }
 
-/* ---- the socket --------------------------------------------------------------------------------
- */
+/* ---- the socket ---- */
 
 int control_init(struct control *control, struct daemon *daemon, struct error *err) {
     int rc;

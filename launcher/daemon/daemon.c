@@ -11,20 +11,27 @@
 #include "records.h"
 #include "status.h"
 
-/* ---- telling -----------------------------------------------------------------------------------
- */
+/* ---- telling ---- */
 
 /* Tells `launch` how the start went, once. */
 static void report_result(struct daemon *daemon, int code, const char *message) {
     size_t length;
+    json_t *result;
     char *line;
     if (daemon->result == OS_NO_HANDLE)
         return;
-    line = message_line(status_result(daemon, code, message), &length);
+    result = status_result(daemon, code, message);
+    /* A newer release took over before this start was through: `launch` adopts that one. */
+    if (code != 0 && daemon->life.cause == LIFECYCLE_CAUSE_HANDOVER)
+        json_object_set_new(result, "again", json_true());
+    line = message_line(result, &length);
     if (line)
         os_write(daemon->result, line, length);
     free(line);
-    os_handle_close(&daemon->result);
+    /* `launch` reads to the end: it goes on at once, or, if this was the end, when the lock is
+     * free. */
+    if (!daemon->ended)
+        os_handle_close(&daemon->result);
 }
 
 static void notify_service(const struct daemon *daemon, const char *text) {
@@ -57,8 +64,7 @@ static void on_log_line(void *context, enum log_stream stream, const char *text,
     control_log(&daemon->control, stream, text, number);
 }
 
-/* ---- the owner ---------------------------------------------------------------------------------
- */
+/* ---- the owner ---- */
 
 static enum lifecycle_liveness look_at(const struct os_identity *identity) {
     switch (os_liveness(identity)) {
@@ -85,12 +91,14 @@ static void report_owner(struct daemon *daemon, enum lifecycle_liveness liveness
 
 static void sample_owner(struct daemon *daemon) {
     struct os_identity owner = owner_identity(daemon);
-    report_owner(daemon, look_at(&owner));
+    report_owner(daemon, daemon->owner_ended ? LIFECYCLE_DEAD : look_at(&owner));
 }
 
 static void on_owner_end(void *context, const struct os_identity *identity) {
+    struct daemon *daemon = context;
     (void)identity;
-    sample_owner(context);
+    daemon->owner_ended = true;
+    report_owner(daemon, LIFECYCLE_DEAD);
 }
 
 static void watch_owner(struct daemon *daemon) {
@@ -98,6 +106,7 @@ static void watch_owner(struct daemon *daemon) {
     int rc;
     watch_destroy(daemon->owner_watch);
     daemon->owner_watch = NULL;
+    daemon->owner_ended = false;
     if (owner.pid == 0)
         return;
     rc = watch_create(&daemon->owner_watch, &daemon->loop, &owner, daemon->life.config.poll_ms,
@@ -108,8 +117,7 @@ static void watch_owner(struct daemon *daemon) {
     sample_owner(daemon);
 }
 
-/* ---- actions -----------------------------------------------------------------------------------
- */
+/* ---- actions ---- */
 
 static void start_server(struct daemon *daemon) {
     struct server_start start = {
@@ -131,6 +139,7 @@ static void start_server(struct daemon *daemon) {
         daemon_feed(daemon, &event, NULL);
         return;
     }
+    daemon->ready_early = false;
     ready_begin(&daemon->ready); /* before the server can say so */
     supervisor_start(&daemon->supervisor, &start, daemon->ports.listeners,
                      daemon->ports.listener_count);
@@ -159,10 +168,9 @@ static void end(struct daemon *daemon) {
     char failure[3072];
     int code = lifecycle_exit_code(&daemon->life);
     status_failure(daemon, failure, sizeof failure);
+    daemon->ended = true;
     report_result(daemon, code ? code : 1,
                   failure[0] ? failure : "the server ended before it was ready");
-    notify_service(daemon, "STOPPING=1");
-    daemon->ended = true;
     finish_handles(daemon);
 }
 
@@ -204,8 +212,7 @@ static void carry_out(struct daemon *daemon, struct control_call *caller) {
         end(daemon);
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---- */
 
 static void on_timer(uv_timer_t *timer) {
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_TIMER};
@@ -237,6 +244,8 @@ static void note_server_state(struct daemon *daemon, enum lifecycle_server befor
         daemon->facts.ready_ms = os_clock_ms() - daemon->facts.started_at;
         report_result(daemon, 0, "ready");
         notify_service(daemon, "READY=1");
+    } else if (now == LIFECYCLE_STOPPING && daemon->life.purpose == LIFECYCLE_TO_END) {
+        notify_service(daemon, "STOPPING=1");
     } else if (now == LIFECYCLE_FAILED) {
         report_result(daemon, lifecycle_exit_code(&daemon->life), failure);
     }
@@ -287,13 +296,19 @@ static void feed_kind(struct daemon *daemon, enum lifecycle_event_kind kind) {
 }
 
 static void on_ready(void *context) {
-    feed_kind(context, LIFECYCLE_ON_READY);
+    struct daemon *daemon = context;
+    if (daemon->supervisor.server.pid == 0)
+        daemon->ready_early = true;
+    else
+        feed_kind(daemon, LIFECYCLE_ON_READY);
 }
 
 static void on_started(void *context) {
     struct daemon *daemon = context;
     log_say(&daemon->log, "server started: process %lld", (long long)daemon->supervisor.server.pid);
     write_state_soon(daemon);
+    if (daemon->ready_early)
+        feed_kind(daemon, LIFECYCLE_ON_READY);
 }
 
 static void on_unstarted(void *context, const struct error *why) {
@@ -329,7 +344,7 @@ static void on_signal(uv_signal_t *handle, int number) {
     struct daemon *daemon = handle->data;
     if (number == SIGUSR1 || number == SIGUSR2)
         supervisor_forward(&daemon->supervisor, number);
-    else
+    else if (number != SIGHUP || daemon->foreground)
         feed_kind(daemon, LIFECYCLE_ON_SIGNAL);
 }
 
@@ -340,8 +355,7 @@ static void on_parent_end(void *context, const struct os_identity *identity) {
     feed_kind(daemon, LIFECYCLE_ON_PARENT);
 }
 
-/* ---- beginning ---------------------------------------------------------------------------------
- */
+/* ---- beginning ---- */
 
 /* A program that dies without a signal to its children leaves `tether run` alone. Without a parent
  * from the start, as for an orphan or for process 1, there is nothing to watch. */
@@ -357,10 +371,8 @@ static void watch_parent(struct daemon *daemon) {
 }
 
 static void take_signals(struct daemon *daemon) {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
     signal(SIGPIPE, SIG_IGN);
-    if (!daemon->foreground)
-        signal(SIGHUP, SIG_IGN); /* a terminal that goes is nothing to a daemon */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         uv_signal_init(&daemon->loop, &daemon->signals[i]);
         daemon->signals[i].data = daemon;
@@ -470,13 +482,12 @@ static void begin(struct daemon *daemon) {
     set_timer(daemon);
 }
 
-/* ---- ending ------------------------------------------------------------------------------------
- */
+/* ---- ending ---- */
 
 static void finish_handles(struct daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->timer, NULL);
     uv_close((uv_handle_t *)&daemon->state_timer, NULL);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
     watch_destroy(daemon->owner_watch);
     watch_destroy(daemon->parent_watch);
@@ -487,6 +498,11 @@ static void finish_handles(struct daemon *daemon) {
 }
 
 static int fail_early(struct daemon *daemon, const struct error *err) {
+    daemon->ended = true;
+    if (daemon->ready.notify)
+        os_notify_remove(daemon->ready.notify_path);
+    if (daemon->control.listening)
+        os_control_remove(&daemon->dir, NULL);
     report_result(daemon, 1, err->message);
     if (daemon->foreground)
         fprintf(stderr, "tether: %s\n", err->message);

@@ -47,7 +47,7 @@ struct daemon {
     uv_loop_t loop;
     uv_timer_t timer;       /* the lifecycle's next deadline */
     uv_timer_t state_timer; /* state.json is to be written */
-    uv_signal_t signals[4];
+    uv_signal_t signals[5];
     struct watch *owner_watch, *parent_watch;
 
     struct log log;
@@ -56,7 +56,9 @@ struct daemon {
     struct supervisor supervisor;
     struct control control;
     struct server_facts facts;
-    bool ports_free; /* as seen after the end */
+    bool ports_free;  /* as seen after the end */
+    bool ready_early; /* the server said so before the guard told of its start */
+    bool owner_ended; /* the handle's word, which /proc may lag behind */
     bool ended;
 
     struct lifecycle_event queue[DAEMON_QUEUE];

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- lists of texts ----------------------------------------------------------------------------
- */
+/* ---- lists of texts ---- */
 
 static char *copy(const char *text, size_t length) {
     char *made = malloc(length + 1);
@@ -48,8 +47,7 @@ void text_list_finish(struct text_list *list) {
     *list = (struct text_list){0};
 }
 
-/* ---- the environment ---------------------------------------------------------------------------
- */
+/* ---- the environment ---- */
 
 static bool is_entry_of(const char *entry, const char *name, size_t length) {
     return strncmp(entry, name, length) == 0 && entry[length] == '=';
@@ -121,8 +119,7 @@ void environment_build(struct text_list *list, char *const *inherited,
     environment_set(list, "WATCHDOG_PID", NULL);
 }
 
-/* ---- the command -------------------------------------------------------------------------------
- */
+/* ---- the command ---- */
 
 struct replacement {
     const char *name; /* with its braces */

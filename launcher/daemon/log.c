@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../utf8.h"
 #include "readable.h"
 
 enum {
@@ -28,8 +29,7 @@ const char *log_stream_name(enum log_stream stream) {
     return names[stream];
 }
 
-/* ---- files -------------------------------------------------------------------------------------
- */
+/* ---- files ---- */
 
 static void generation_name(char out[64], const char *name, int generation) {
     if (generation == 0)
@@ -59,14 +59,14 @@ static void file_write(struct log *log, struct log_file *file, const char *bytes
         file_open(log, file);
     if (file->handle != OS_NO_HANDLE && file->size + count > LOG_FILE_SIZE && file->size > 0)
         file_rotate(log, file);
-    if (file->handle == OS_NO_HANDLE || os_write(file->handle, bytes, count) < 0)
+    if (file->handle == OS_NO_HANDLE || (file->size > 0 && file->size + count > LOG_FILE_SIZE) ||
+        os_write(file->handle, bytes, count) < 0)
         log->lost += count;
     else
         file->size += count;
 }
 
-/* ---- lines -------------------------------------------------------------------------------------
- */
+/* ---- lines ---- */
 
 static void stamp_now(char out[32]) {
     struct timespec now;
@@ -134,10 +134,11 @@ static void collect(struct log *log, struct batch *batch, enum log_stream stream
         bytes += taken;
         count -= taken;
         if (pending->length == LOG_LINE_MAX) {
-            size_t kept = readable_unfinished(pending->bytes, LOG_LINE_MAX);
+            size_t kept = utf8_unfinished(pending->bytes, LOG_LINE_MAX);
             add_line(log, batch, stream, pending->bytes, LOG_LINE_MAX - kept);
             memmove(pending->bytes, pending->bytes + LOG_LINE_MAX - kept, kept);
             pending->length = kept;
+            pending->broken = true;
         }
     }
 }
@@ -145,13 +146,16 @@ static void collect(struct log *log, struct batch *batch, enum log_stream stream
 static void end_line(struct log *log, struct batch *batch, enum log_stream stream,
                      const char *bytes, size_t count) {
     struct log_pending *pending = &log->pending[stream];
-    if (pending->length > 0 || count > LOG_LINE_MAX) {
+    if (pending->length > 0 || pending->broken || count > LOG_LINE_MAX) {
         collect(log, batch, stream, bytes, count);
-        if (pending->length > 0)
+        if (pending->length > 0 && pending->bytes[pending->length - 1] == '\r')
+            pending->length--;
+        if (pending->length > 0 || !pending->broken)
             add_line(log, batch, stream, pending->bytes, pending->length);
         pending->length = 0;
+        pending->broken = false;
     } else {
-        add_line(log, batch, stream, bytes, count);
+        add_line(log, batch, stream, bytes, count && bytes[count - 1] == '\r' ? count - 1 : count);
     }
 }
 
@@ -166,7 +170,7 @@ void log_server_output(struct log *log, enum log_stream stream, const char *byte
             collect(log, &batch, stream, bytes, length);
             break;
         }
-        end_line(log, &batch, stream, bytes, length && newline[-1] == '\r' ? length - 1 : length);
+        end_line(log, &batch, stream, bytes, length);
         bytes += length + 1;
         count -= length + 1;
     }
@@ -191,14 +195,23 @@ void log_server_begin(struct log *log) {
 }
 
 void log_last_lines(const struct log *log, char *out, size_t size) {
-    unsigned first = log->last_count > LOG_LAST_LINES ? log->last_count - LOG_LAST_LINES : 0;
-    size_t used = 0;
-    out[0] = 0;
-    for (unsigned i = first; i < log->last_count && used < size; i++) {
-        const char *text = log->last[i % LOG_LAST_LINES];
-        if (text)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "\n" : "", text);
+    unsigned kept = log->last_count < LOG_LAST_LINES ? log->last_count : LOG_LAST_LINES;
+    unsigned first = log->last_count;
+    size_t used = 0, needed = 1;
+    /* The newest tell most; of them as many as fit. One that is too long by itself is cut. */
+    while (first > log->last_count - kept && log->last[(first - 1) % LOG_LAST_LINES]) {
+        size_t length = strlen(log->last[(first - 1) % LOG_LAST_LINES]) + 1;
+        if (needed + length > size && first < log->last_count)
+            break;
+        needed += length;
+        first--;
     }
+    out[0] = 0;
+    for (; first < log->last_count && used < size; first++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "\n" : "",
+                                 log->last[first % LOG_LAST_LINES]);
+    used = strlen(out);
+    out[used - utf8_unfinished(out, used)] = 0;
 }
 
 void log_say(struct log *log, const char *format, ...) {
@@ -231,8 +244,7 @@ void log_finish(struct log *log) {
     os_handle_close(&log->launcher.handle);
 }
 
-/* ---- reading back ------------------------------------------------------------------------------
- */
+/* ---- reading back ---- */
 
 /* The files' text joined, oldest first, for the caller to free. */
 static char *read_generations(const struct os_dir *dir, const char *name, size_t *length) {

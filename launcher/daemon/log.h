@@ -36,6 +36,7 @@ struct log_file {
 struct log_pending {
     char *bytes; /* LOG_LINE_MAX, made when first needed */
     size_t length;
+    bool broken; /* a part of it has gone already */
 };
 
 struct log {

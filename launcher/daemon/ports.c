@@ -11,8 +11,7 @@ void ports_init(struct ports *ports, const struct options *options, struct log *
         (struct ports){.options = options, .log = log, .listeners = {OS_NO_HANDLE, OS_NO_HANDLE}};
 }
 
-/* ---- orphans -----------------------------------------------------------------------------------
- */
+/* ---- orphans ---- */
 
 /* TETHER_DAEMON is "pid:start". */
 static bool parse_daemon(char *text, struct os_identity *daemon) {
@@ -78,8 +77,7 @@ void ports_end_orphans(struct ports *ports, const struct os_identity *recorded) 
     free(search);
 }
 
-/* ---- having ports ------------------------------------------------------------------------------
- */
+/* ---- having ports ---- */
 
 /* The next pair of ports, as far apart as these, of which both are free. */
 static bool find_free_pair(const struct options *options, struct options *pair) {

@@ -3,64 +3,38 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How long the sequence is that this byte begins; 0 if none can begin with it. */
-static size_t sequence_length(unsigned char first) {
-    if (first < 0x80)
-        return 1;
-    if (first >= 0xc2 && first <= 0xdf)
-        return 2;
-    if (first >= 0xe0 && first <= 0xef)
-        return 3;
-    return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
-}
+#include "../utf8.h"
 
-/* Rules out overlong forms, surrogates, and what lies beyond U+10FFFF: the second byte tells. */
-static bool second_is_valid(unsigned char first, unsigned char second) {
-    unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-    unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-    return second >= least && second <= most;
-}
-
-/* The length of the valid sequence at the start of these bytes, or 0. */
-static size_t valid_sequence(const unsigned char *bytes, size_t count) {
-    size_t length = sequence_length(bytes[0]);
-    if (length == 0 || length > count)
-        return 0;
-    if (length > 1 && !second_is_valid(bytes[0], bytes[1]))
-        return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
-size_t readable_unfinished(const char *bytes, size_t count) {
-    for (size_t back = 1; back <= 3 && back <= count; back++) {
-        unsigned char byte = (unsigned char)bytes[count - back];
-        if ((byte & 0xc0) != 0x80)
-            return sequence_length(byte) > back ? back : 0;
-    }
-    return 0;
-}
-
-/* The length of the terminal sequence that begins with the ESC at the start of these bytes. */
-static size_t escape_length(const unsigned char *bytes, size_t count) {
+/* The end of a text for the terminal: BEL or ESC \; another ESC begins something else. */
+static size_t string_length(const unsigned char *bytes, size_t count) {
     size_t i = 2;
+    while (i < count && bytes[i] != 0x07 && bytes[i] != 0x1b)
+        i++;
+    if (i < count && bytes[i] == 0x07)
+        return i + 1;
+    if (i + 1 < count && bytes[i + 1] == '\\')
+        return i + 2;
+    return i + 1 == count ? count : i;
+}
+
+/* The length of the terminal sequence that begins with the ESC at the start of these bytes; just
+ * that of the ESC if it begins none. */
+static size_t escape_length(const unsigned char *bytes, size_t count) {
+    size_t i = 1;
     if (count < 2)
         return count;
-    if (bytes[1] == '[') { /* parameters, then one final byte */
-        while (i < count && (bytes[i] < 0x40 || bytes[i] > 0x7e))
+    if (strchr("]PX^_", bytes[1]) && bytes[1])
+        return string_length(bytes, count);
+    if (bytes[1] == '[')
+        for (i = 2; i < count && bytes[i] >= 0x30 && bytes[i] <= 0x3f;)
             i++;
-        return i < count ? i + 1 : count;
-    }
-    if (bytes[1] == ']') { /* a text that ends with BEL or ESC \ */
-        while (i < count && bytes[i] != 0x07 && bytes[i] != 0x1b)
-            i++;
-        if (i < count && bytes[i] == 0x1b && i + 1 < count)
-            i++;
-        return i < count ? i + 1 : count;
-    }
-    return 2;
+    while (i < count && bytes[i] >= 0x20 && bytes[i] <= 0x2f)
+        i++;
+    if (i == count)
+        return count;
+    if (bytes[i] >= (bytes[1] == '[' ? 0x40 : 0x30) && bytes[i] <= 0x7e)
+        return i + 1;
+    return bytes[1] == '[' ? i : 1;
 }
 
 static size_t write_hex(char *out, unsigned char byte) {
@@ -86,7 +60,7 @@ size_t readable_text(char *out, const char *bytes, size_t count) {
         i += run;
         if (i == count)
             break;
-        length = in[i] >= 0x80 ? valid_sequence(in + i, count - i) : 0;
+        length = in[i] >= 0x80 ? utf8_sequence(bytes + i, count - i) : 0;
         if (length > 0 && !(in[i] == 0xc2 && in[i + 1] < 0xa0)) { /* not the C1 controls */
             memcpy(out + used, in + i, length);
             used += length;

@@ -12,7 +12,4 @@
  * become \x1f and the like; what is no UTF-8 becomes U+FFFD. */
 size_t readable_text(char *out, const char *bytes, size_t count);
 
-/* How many bytes at the end of these begin a UTF-8 sequence whose rest is missing: 0 to 3. */
-size_t readable_unfinished(const char *bytes, size_t count);
-
 #endif

@@ -37,8 +37,7 @@ static void succeed(struct ready *ready) {
     ready->on_ready(ready->context);
 }
 
-/* ---- trying ------------------------------------------------------------------------------------
- */
+/* ---- trying ---- */
 
 static void probe_close(struct ready_probe *probe) {
     if (probe->ready)
@@ -158,8 +157,7 @@ static void schedule(struct ready *ready) {
         ready->delay_ms = MOST_DELAY_MS;
 }
 
-/* ---- being told --------------------------------------------------------------------------------
- */
+/* ---- being told ---- */
 
 static bool says_ready(const char *text) {
     while (text) {
@@ -209,8 +207,7 @@ static int open_notify(struct ready *ready, const struct os_dir *dir, struct err
     return uv_poll_start(&notify->poll, UV_READABLE, on_notify);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ---- */
 
 int ready_init(struct ready *ready, uv_loop_t *loop, const struct options *options,
                const struct os_dir *dir, void (*on_ready)(void *context), void *context,

@@ -12,8 +12,7 @@
 
 enum { RECORD_MAX = 64 * 1024 };
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 static json_t *read_json(const struct os_dir *dir, const char *name) {
     char *text = malloc(RECORD_MAX);
@@ -45,8 +44,7 @@ bool records_read_state(const struct os_dir *dir, struct records_state *state) {
     return true;
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 static int write_json(const struct os_dir *dir, const char *name, json_t *json, struct error *err) {
     size_t length;
@@ -89,8 +87,7 @@ void records_remove_session(const struct os_dir *dir, int64_t pid) {
     os_dir_finish(&sessions);
 }
 
-/* ---- hygiene -----------------------------------------------------------------------------------
- */
+/* ---- hygiene ---- */
 
 struct cleaning {
     const struct os_dir *dir;

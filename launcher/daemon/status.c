@@ -5,10 +5,15 @@
 
 #include "../protocol/message.h"
 #include "../protocol/version.h"
+#include "../utf8.h"
 #include "daemon.h"
 
-/* ---- in words ----------------------------------------------------------------------------------
- */
+enum {
+    SESSIONS_LISTED = 100, /* a state is one line of the protocol, which has a limit … */
+    NAME_LISTED = 120,     /* … and so has a name in it */
+};
+
+/* ---- in words ---- */
 
 void status_exit_text(const struct tree_exit *how, char *out, size_t size) {
     if (how->signalled)
@@ -97,8 +102,7 @@ void status_failure(const struct daemon *daemon, char *out, size_t size) {
     }
 }
 
-/* ---- as JSON -----------------------------------------------------------------------------------
- */
+/* ---- as JSON ---- */
 
 static json_t *identity_json(struct os_identity identity) {
     return identity.pid ? process_json(identity.pid, identity.start) : json_null();
@@ -124,6 +128,11 @@ static json_t *server_json(const struct daemon *daemon) {
         "{s:s, s:I, s:i, s:i, s:i}", "state", lifecycle_server_name(life->server), "pid",
         (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
         "ws_port", (int)daemon->options->ws_port, "restarts", (int)life->restarts);
+    if (daemon->supervisor.server.pid) { /* an identity, for records.c of the next daemon */
+        json_t *who = process_json(daemon->supervisor.server.pid, daemon->supervisor.server.start);
+        json_object_update(server, who);
+        json_decref(who);
+    }
     status_failure(daemon, failure, sizeof failure);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp", (unsigned)daemon->options->http_port);
     json_object_set_new(server, "url", json_string(url));
@@ -170,18 +179,22 @@ static json_t *session_json(const struct daemon *daemon, const struct lifecycle_
                         json_string(lifecycle_link_name((enum lifecycle_link)known->link)));
     json_object_set_new(json, "counts", json_boolean(lifecycle_session_counts(known)));
     if (record && record->project)
-        json_object_set_new(json, "project", json_string(record->project));
+        json_object_set_new(json, "project",
+                            json_stringn(record->project, utf8_cut(record->project, NAME_LISTED)));
     if (record && record->version)
-        json_object_set_new(json, "version", json_string(record->version));
+        json_object_set_new(json, "version",
+                            json_stringn(record->version, utf8_cut(record->version, NAME_LISTED)));
     if (record && record->godot)
-        json_object_set_new(json, "godot", json_string(record->godot));
+        json_object_set_new(json, "godot",
+                            json_stringn(record->godot, utf8_cut(record->godot, NAME_LISTED)));
     return json;
 }
 
 static json_t *sessions_json(const struct daemon *daemon) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < daemon->life.session_count; i++)
-        if (daemon->life.sessions[i].role != LIFECYCLE_ROLE_CLI)
+        if (daemon->life.sessions[i].role != LIFECYCLE_ROLE_CLI &&
+            json_array_size(list) < SESSIONS_LISTED)
             json_array_append_new(list, session_json(daemon, &daemon->life.sessions[i]));
     return list;
 }

@@ -27,8 +27,7 @@ static void free_handle(uv_handle_t *handle) {
     free(handle->data);
 }
 
-/* ---- the server's output -----------------------------------------------------------------------
- */
+/* ---- the server's output ---- */
 
 static void stream_close(struct supervisor *supervisor, int index) {
     struct supervisor_stream *stream = supervisor->streams[index];
@@ -88,8 +87,7 @@ static void stream_drain(struct supervisor *supervisor, int index) {
     }
 }
 
-/* ---- the end of a run --------------------------------------------------------------------------
- */
+/* ---- the end of a run ---- */
 
 static void channel_close(struct supervisor *supervisor) {
     if (supervisor->channel)
@@ -164,8 +162,7 @@ static void on_child_signal(uv_signal_t *signal, int number) {
         end_inherited_tree(supervisor);
 }
 
-/* ---- reports of the guard ----------------------------------------------------------------------
- */
+/* ---- reports of the guard ---- */
 
 static void on_guard_event(struct supervisor *supervisor, const struct guard_event *event) {
     struct guard_spec spec = {.argv = (const char *const *)supervisor->command.items};
@@ -225,8 +222,7 @@ static int channel_open(struct supervisor *supervisor) {
     return uv_poll_start(&channel->poll, UV_READABLE, on_guard);
 }
 
-/* ---- starting ----------------------------------------------------------------------------------
- */
+/* ---- starting ---- */
 
 static int open_pipes(struct supervisor *supervisor, os_handle stdio[3]) {
     uv_file ends[2];
@@ -293,8 +289,7 @@ void supervisor_start(struct supervisor *supervisor, const struct server_start *
     }
 }
 
-/* ---- ending ------------------------------------------------------------------------------------
- */
+/* ---- ending ---- */
 
 void supervisor_close_stdin(struct supervisor *supervisor) {
     os_handle_close(&supervisor->stdin_handle);

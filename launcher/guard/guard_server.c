@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,6 +80,55 @@ static noreturn void fail(int failure_pipe, enum guard_step step) {
     _exit(EXIT_NOT_STARTED);
 }
 
+/* "dir/name"; false if that is longer than any path may be. */
+static bool join(char out[PATH_MAX], const char *dir, size_t dir_length, const char *name) {
+    size_t length = strlen(name);
+
+    if (dir_length + length + 2 > PATH_MAX)
+        return false;
+    memcpy(out, dir, dir_length);
+    out[dir_length] = '/';
+    memcpy(out + dir_length + 1, name, length + 1);
+    return true;
+}
+
+static const char *find_variable(char *const *environment, const char *name) {
+    size_t length = strlen(name);
+
+    for (; *environment; environment++) {
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    }
+    return NULL;
+}
+
+/* What execvpe() does, with the server's own PATH, but for one thing: a file that is no program is
+ * an error, and is not given to a shell. Returns with errno set; that a file is there but may not
+ * be run tells more than that the next folder has none. */
+static void execute(const struct guard_plan *plan) {
+    const char *path = find_variable(plan->envp, "PATH");
+    char file[PATH_MAX];
+    bool denied = false;
+
+    if (strchr(plan->argv[0], '/') || plan->argv[0][0] == '\0') {
+        execve(plan->argv[0], plan->argv, plan->envp);
+        return;
+    }
+    for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; path;) {
+        size_t length = strcspn(path, ":");
+        if (join(file, length ? path : ".", length ? length : 1, plan->argv[0]))
+            execve(file, plan->argv, plan->envp);
+        else
+            errno = ENOENT;
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+            return;
+        denied |= errno == EACCES;
+        path = path[length] ? path + length + 1 : NULL;
+    }
+    if (denied)
+        errno = EACCES;
+}
+
 noreturn void guard_become_server(struct guard_plan *plan, int failure_pipe) {
     setsid();
     if (place_descriptors(plan, &failure_pipe) < 0)
@@ -87,8 +138,6 @@ noreturn void guard_become_server(struct guard_plan *plan, int failure_pipe) {
         write_listen_pid(plan->listen_pid);
     if (plan->spec->cwd && chdir(plan->spec->cwd) < 0)
         fail(failure_pipe, GUARD_STEP_CHDIR);
-    /* execvp() reads PATH from here, so it is the server's PATH that counts. */
-    environ = plan->envp;
-    execvp(plan->argv[0], plan->argv);
+    execute(plan);
     fail(failure_pipe, GUARD_STEP_EXEC);
 }

@@ -71,6 +71,12 @@ const struct lifecycle_session *sessions_heir(const struct lifecycle *l) {
 
 /* ---- Changes ---- */
 
+/* Comings and goings of commands are nothing that `status` shows. */
+static void session_changed(struct turn *t, const struct lifecycle_session *s) {
+    if (s->role != LIFECYCLE_ROLE_CLI)
+        t->changed = true;
+}
+
 static void session_heard(struct turn *t, struct lifecycle_session *s) {
     if (s->silent)
         t->changed = true;
@@ -82,17 +88,17 @@ static void session_heard(struct turn *t, struct lifecycle_session *s) {
 static void session_link(struct turn *t, struct lifecycle_session *s, enum lifecycle_link link) {
     s->link = (uint8_t)link;
     s->pinged = 0;
-    t->changed = true;
+    session_changed(t, s);
 }
 
 static void session_remove(struct turn *t, struct lifecycle_session *s) {
     struct lifecycle *l = t->l;
     uint32_t index = (uint32_t)(s - l->sessions);
+    session_changed(t, s);
     l->session_count--;
     memmove(s, s + 1, (l->session_count - index) * sizeof *s);
     if (l->session_count == 0)
         l->sweep_at = 0;
-    t->changed = true;
 }
 
 /* Tells the I/O to close the connection. */

@@ -63,10 +63,16 @@ json_t *process_json(int64_t pid, uint64_t start) {
 }
 
 json_t *hello_message(const struct hello *hello) {
-    json_t *message = process_json(hello->pid, hello->start);
+    json_t *message = json_object();
+    char start[24];
     const char *texts[][2] = {{"type", "hello"},           {"role", hello->role},
                               {"version", hello->version}, {"godot", hello->godot},
                               {"project", hello->project}, {"resume", hello->resume}};
+    snprintf(start, sizeof start, "%" PRIu64, hello->start);
+    if (hello->pid)
+        json_object_set_new(message, "pid", json_integer(hello->pid));
+    if (hello->start)
+        json_object_set_new(message, "start", json_string(start));
     json_object_set_new(message, "protocol", json_integer(hello->protocol));
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (texts[i][1] && texts[i][1][0])
@@ -91,17 +97,22 @@ bool hello_parse(const json_t *message, struct hello *hello, struct error *err) 
         return false;
     }
     if (start[0] && !parse_start(start, &hello->start)) {
-        error_set(err, -EINVAL, "hello: \"start\" must be a number in quotes, not \"%.40s\"",
-                  start);
+        error_set(err, -EINVAL, "hello: \"start\" must be a number in quotes");
         return false;
     }
     return true;
 }
 
+/* No sign and no space, which strtoull would take. */
+static unsigned long long version_part(const char *text, char **end) {
+    *end = (char *)(uintptr_t)text;
+    return text[0] >= '0' && text[0] <= '9' ? strtoull(text, end, 10) : 0;
+}
+
 int version_compare(const char *a, const char *b) {
     for (int part = 0; part < 3; part++) {
         char *end_a, *end_b;
-        unsigned long long x = strtoull(a, &end_a, 10), y = strtoull(b, &end_b, 10);
+        unsigned long long x = version_part(a, &end_a), y = version_part(b, &end_b);
         if (x != y)
             return x < y ? -1 : 1;
         a = *end_a == '.' ? end_a + 1 : end_a;

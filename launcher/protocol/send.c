@@ -2,48 +2,47 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "message.h"
 
 struct outgoing {
     uv_write_t write;
-    char *line;
+    char bytes[];
 };
 
 static void on_sent(uv_write_t *write, int status) {
-    struct outgoing *outgoing = write->data;
     (void)status;
-    free(outgoing->line);
-    free(outgoing);
+    free(write->data);
 }
 
-/* Takes the line. */
-static int send_later(uv_stream_t *stream, char *line, size_t sent, size_t length) {
-    struct outgoing *outgoing = calloc(1, sizeof *outgoing);
-    uv_buf_t buf = uv_buf_init(line + sent, (unsigned)(length - sent));
+static int send_later(uv_stream_t *stream, const char *bytes, size_t count) {
+    struct outgoing *outgoing = malloc(sizeof *outgoing + count);
+    uv_buf_t buf;
     int rc;
-    if (!outgoing) {
-        free(line);
+    if (!outgoing)
         return -ENOMEM;
-    }
+    memcpy(outgoing->bytes, bytes, count);
     outgoing->write.data = outgoing;
-    outgoing->line = line;
+    buf = uv_buf_init(outgoing->bytes, (unsigned)count);
     rc = uv_write(&outgoing->write, stream, &buf, 1, on_sent);
     if (rc < 0)
-        on_sent(&outgoing->write, rc);
+        free(outgoing);
     return rc;
+}
+
+int line_send(uv_stream_t *stream, const char *line, size_t length) {
+    /* libuv does not write to these bytes; its buffers only lack the const. */
+    uv_buf_t buf = uv_buf_init((char *)(uintptr_t)line, (unsigned)length);
+    int sent = uv_try_write(stream, &buf, 1);
+    size_t gone = sent > 0 ? (size_t)sent : 0;
+    return gone == length ? 0 : send_later(stream, line + gone, length - gone);
 }
 
 int message_send(uv_stream_t *stream, json_t *message) {
     size_t length = 0;
     char *line = message_line(message, &length);
-    uv_buf_t buf = uv_buf_init(line, (unsigned)length);
-    int sent;
-    if (!line)
-        return -ENOMEM;
-    sent = uv_try_write(stream, &buf, 1);
-    if (sent != (int)length)
-        return send_later(stream, line, sent > 0 ? (size_t)sent : 0, length);
+    int rc = line ? line_send(stream, line, length) : -ENOMEM;
     free(line);
-    return 0;
+    return rc;
 }

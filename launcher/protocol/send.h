@@ -1,12 +1,15 @@
-/* Sending a message over a stream of libuv's, without waiting. */
+/* Sending over a stream of libuv's, without waiting. */
 #ifndef TETHER_PROTOCOL_SEND_H
 #define TETHER_PROTOCOL_SEND_H
 
 #include <jansson.h>
 #include <uv.h>
 
-/* Sends the message as a line, what does not go out at once later, and takes its reference. What is
- * on its way counts in uv_stream_get_write_queue_size. Returns 0 or a negative code. */
+/* Sends a line, with its newline: what does not go out at once is copied and goes later. What is on
+ * its way counts in uv_stream_get_write_queue_size. Returns 0 or a negative code. */
+int line_send(uv_stream_t *stream, const char *line, size_t length);
+
+/* The same for a message, whose reference it takes. */
 int message_send(uv_stream_t *stream, json_t *message);
 
 #endif

@@ -71,8 +71,10 @@ int os_file_write(const struct os_dir *dir, const char *name, const void *data, 
     if (rc == 0)
         rc = replace((int)dir->handle, name, temporary, data, length);
     if (rc < 0)
-        return error_set(err, rc, "cannot write %s/%s: %s", dir->path, name ? name : "",
-                         os_error_text(rc).text);
+        return error_set(
+            err, rc,
+            "cannot write %s/%s: %s; put this right, or set TETHER_STATE_DIR to another directory",
+            dir->path, name ? name : "", os_error_text(rc).text);
     return 0;
 }
 

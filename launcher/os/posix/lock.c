@@ -72,8 +72,10 @@ int os_lock_take(os_handle *lock, const struct os_dir *dir, const char *name, st
     }
     if (rc == -EWOULDBLOCK)
         return error_set(err, rc, "%s/%s is locked: this instance already runs", dir->path, name);
-    return error_set(err, rc, "cannot lock %s/%s: %s", dir->path, name ? name : "",
-                     os_error_text(rc).text);
+    return error_set(err, rc,
+                     "cannot lock %s/%s: %s; put this right, or set TETHER_STATE_DIR to another "
+                     "directory",
+                     dir->path, name ? name : "", os_error_text(rc).text);
 }
 
 int os_lock_adopt(os_handle lock, const struct os_dir *dir, const char *name, struct error *err) {

@@ -1,34 +1,23 @@
 /* Text of other processes, made safe to show: what comes out is valid UTF-8 on one line. */
+#include "../../utf8.h"
 #include "posix.h"
 
 #include <string.h>
 
-/* The length of the well-formed printable UTF-8 character at `in`, or 0 if there is none. */
-static size_t printable_length(const unsigned char *in, size_t left) {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length;
-    uint32_t code;
-    if (in[0] < 0x80)
-        return in[0] >= 0x20 && in[0] != 0x7f;
-    if ((in[0] & 0xe0) == 0xc0)
-        length = 2, code = in[0] & 0x1f;
-    else if ((in[0] & 0xf0) == 0xe0)
-        length = 3, code = in[0] & 0x0f;
-    else if ((in[0] & 0xf8) == 0xf0)
-        length = 4, code = in[0] & 0x07;
-    else
-        return 0;
-    if (length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((in[i] & 0xc0) != 0x80)
-            return 0;
+static uint32_t code_point(const unsigned char *in, size_t length) {
+    uint32_t code = length == 1 ? in[0] : in[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++)
         code = code << 6 | (in[i] & 0x3f);
-    }
-    if (code < smallest[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-        return 0;
-    /* Second set of control characters, line separators, and overrides of writing direction. */
-    if (code < 0xa0 || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
+    return code;
+}
+
+/* The length of the well-formed printable UTF-8 character at `in`, or 0 if there is none. */
+static size_t printable_length(const char *in, size_t left) {
+    size_t length = utf8_sequence(in, left);
+    uint32_t code = length ? code_point((const unsigned char *)in, length) : 0;
+    /* Both sets of control characters, line separators, and overrides of writing direction. */
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+        (code >= 0x2066 && code <= 0x2069))
         return 0;
     return length;
 }
@@ -49,7 +38,7 @@ void posix_text_printable(const char *in, size_t length, char *out, size_t size)
     if (size == 0)
         return;
     while (at < length) {
-        size_t step = printable_length((const unsigned char *)in + at, length - at);
+        size_t step = printable_length(in + at, length - at);
         size_t width = step ? step : 1;
         if (used + width >= size) {
             out[used] = '\0';

@@ -1,0 +1,18 @@
+/* Telling UTF-8 from other bytes. */
+#ifndef TETHER_UTF8_H
+#define TETHER_UTF8_H
+
+#include <stddef.h>
+
+/* The length of the valid sequence at the start of these bytes, 1 to 4; 0 if there is none.
+ * Overlong forms, surrogates, and what lies beyond U+10FFFF are not valid. */
+size_t utf8_sequence(const char *bytes, size_t count);
+
+/* How many bytes at the end of these begin a sequence whose rest is missing: 0 to 3. */
+size_t utf8_unfinished(const char *bytes, size_t count);
+
+/* The length of the longest beginning of the text that has at most so many bytes and cuts nothing.
+ */
+size_t utf8_cut(const char *text, size_t most);
+
+#endif
