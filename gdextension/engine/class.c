@@ -7,8 +7,7 @@ enum {
     NOTIFICATION_POSTINITIALIZE = 0,
 };
 
-/* ---- names and property descriptions that live as long as one registration call ---------------
- */
+/* ---- names and property descriptions that live as long as one registration call ---- */
 
 struct property_scratch {
     struct engine_name name, class_name;

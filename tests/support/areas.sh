@@ -40,6 +40,17 @@ area_unit() {
     for program in "$HERE"/tests/unit/test_*; do
         if [ -f "$program" ] && [ -x "$program" ]; then run_tap "$program"; fi
     done
+    fuzz_briefly
+}
+
+# Each fuzz target on its seeds and on inputs that are the same every time; ./dev fuzz does it for long.
+fuzz_briefly() {
+    local target name
+    for target in "$HERE"/tests/fuzz/fuzz_*; do
+        if [ ! -f "$target" ] || [ ! -x "$target" ]; then continue; fi
+        name=$(basename "$target")
+        check "$name" "$target" -n 20000 "$ROOT/tests/fuzz/seeds/${name#fuzz_}"
+    done
 }
 
 area_explore() {
@@ -86,7 +97,7 @@ check() {
     if "$@" >"$log" 2>&1; then
         count 1 0 0
     else
-        printf 'lint: %s\n' "$name" >&2
+        printf 'failed: %s\n' "$name" >&2
         tail -n 60 "$log" >&2
         count 0 1 0
     fi

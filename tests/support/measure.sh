@@ -46,6 +46,25 @@ cmd_soak() {
     summary
 }
 
+# Usage: ./dev fuzz [TARGET [SECONDS]]; all targets, a minute each, if none is named.
+cmd_fuzz() {
+    local only=${1:-} seconds=${2:-60} target name corpus
+    need "${TOOLS_FUZZ[@]}"
+    cmd_build sanitize=fuzzer
+    for target in "$HERE".fuzzer/tests/fuzz/fuzz_*; do
+        name=$(basename "$target")
+        name=${name#fuzz_}
+        if [ ! -x "$target" ] || [ "${only:-$name}" != "$name" ]; then continue; fi
+        corpus=$BUILD/fuzz/$name
+        mkdir -p "$corpus"
+        say "fuzzing $name for $seconds s; what it finds is kept in $corpus"
+        "$HERE/tests/fuzz/fuzz_$name" -w >"$BUILD/fuzz/$name.dict"
+        "$target" -max_total_time="$seconds" -print_final_stats=1 -dict="$BUILD/fuzz/$name.dict" \
+            -artifact_prefix="$BUILD/fuzz/$name-" "$corpus" "$ROOT/tests/fuzz/seeds/$name" 2>&1 |
+            grep -vE '^#[0-9]|^Dict' || die "fuzz: $name: a property does not hold; see above"
+    done
+}
+
 cmd_bench() {
     local what=${1:-}
     [ $# -eq 0 ] || shift
