@@ -15,7 +15,7 @@ import time
 
 LIMIT = 30.0  # seconds that any single wait may take
 BUILD = os.environ["TETHER_BUILD"]
-TETHER = os.path.join(BUILD, "tether")
+TETHER = os.environ.get("TETHER_PROGRAM") or os.path.join(BUILD, "tether")
 PR_SET_CHILD_SUBREAPER = 36
 
 

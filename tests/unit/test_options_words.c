@@ -203,8 +203,8 @@ static void test_options_survive_being_told(void **state) {
         "--ready http:/status?a=b&c=d%20e --parent-poll-ms 5",
         "--ready ports",
         "--ready none --grace-ms 0 --stop-grace-ms 0 --ready-timeout-ms 0",
-        "--grace-ms 500 --sweep-ms 1 --idle-limit-ms 2592000000 --silence-limit-ms 0 --poll-ms "
-        "60000",
+        "--grace-ms 500 --sweep-ms 1 --idle-limit-ms 2592000000",
+        "--silence-limit-ms 0 --poll-ms 60000 --parent-poll-ms 1",
         "-- server --flag= --http-port {http_port} -- -",
         "--grace-ms 7 -- --grace-ms",
     };
