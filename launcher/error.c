@@ -14,7 +14,7 @@ static void make_utf8(char *text) {
     size_t left = strlen(text);
     while (left > 0) {
         size_t length = utf8_sequence(text, left);
-        if (length == 0) {
+        if (length == 0 || ((unsigned char)*text < 0x20 && *text != '\n' && *text != '\t')) {
             *text = '?';
             length = 1;
         }

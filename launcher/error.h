@@ -13,7 +13,7 @@ struct error {
 
 /* Sets code and text and returns the code, so that `return error_set(err, -EACCES, …)` reads as
  * one step. Text that does not fit is cut at the end, and bytes that are no UTF-8
- * become '?'. Keeps errno. */
+ * and control characters become '?'. Keeps errno. */
 int error_set(struct error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

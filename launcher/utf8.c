@@ -44,7 +44,7 @@ size_t utf8_unfinished(const char *bytes, size_t count) {
 }
 
 size_t utf8_cut(const char *text, size_t most) {
-    size_t length = strnlen(text, most + 1);
+    size_t length = strlen(text);
     if (length <= most)
         return length;
     return most - utf8_unfinished(text, most);

@@ -1,6 +1,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,8 @@ static void close_all(struct client *client) {
 }
 
 static void try_connect(struct client *client, const char *path) {
+    uv_pipe_init(&client->loop, &client->pipe, 0);
+    client->pipe.data = client;
     client->status = 1;
     client->connect.data = client;
     uv_pipe_connect(&client->connect, &client->pipe, path, on_connect);
@@ -84,10 +87,12 @@ static int connect_to(struct client *client, const char *path) {
     int64_t until = os_clock_ms() + CONNECT_MOST_MS;
     try_connect(client, path);
     while (client->status == UV_EAGAIN && os_clock_ms() < until) {
+        uv_close((uv_handle_t *)&client->pipe, NULL);
         client->timed_out = false;
-        uv_timer_start(&client->timer, on_timer, CONNECT_AGAIN_MS, 0);
+        uv_timer_start(&client->timer, on_timer, CONNECT_AGAIN_MS, 1);
         while (!client->timed_out)
             uv_run(&client->loop, UV_RUN_ONCE);
+        uv_timer_stop(&client->timer);
         try_connect(client, path);
     }
     if (client->status == 0)
@@ -107,11 +112,10 @@ int client_init(struct client *client, const struct options *options, struct err
     os_dir_finish(&dir);
     if (rc < 0)
         return rc == -ENOENT ? nobody(options, err) : rc;
+    signal(SIGPIPE, SIG_IGN); /* a daemon that goes while we talk to it is told by an error */
     memset(client, 0, offsetof(struct client, buffer));
     uv_loop_init(&client->loop);
-    uv_pipe_init(&client->loop, &client->pipe, 0);
     uv_timer_init(&client->loop, &client->timer);
-    client->pipe.data = client;
     client->timer.data = client;
     client->inbox = json_array();
     rc = connect_to(client, path);
@@ -158,15 +162,30 @@ static json_t *take_message(struct client *client) {
     return message;
 }
 
-json_t *client_receive(struct client *client, int64_t limit_ms) {
-    client->timed_out = false;
+static int64_t remaining(int64_t until) {
+    int64_t now = os_clock_ms();
+    return until > now ? until - now : 0;
+}
+
+/* Lets the loop work once, for so long at most. The timer repeats, because libuv fires one that is
+ * due before it waits, and would then wait for ever. */
+static void turn(struct client *client, int64_t limit_ms) {
     if (limit_ms >= 0) {
         uv_update_time(&client->loop);
-        uv_timer_start(&client->timer, on_timer, (uint64_t)limit_ms, 0);
+        uv_timer_start(&client->timer, on_timer, (uint64_t)limit_ms, 1);
     }
-    while (json_array_size(client->inbox) == 0 && !client->closed && !client->timed_out)
-        uv_run(&client->loop, UV_RUN_ONCE);
+    uv_run(&client->loop, limit_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
     uv_timer_stop(&client->timer);
+}
+
+json_t *client_receive(struct client *client, int64_t limit_ms) {
+    int64_t until = os_clock_ms() + limit_ms;
+    client->timed_out = false;
+    while (json_array_size(client->inbox) == 0 && !client->closed && !client->timed_out) {
+        int64_t left = limit_ms < 0 ? -1 : remaining(until);
+        turn(client, left);
+        client->timed_out = left == 0;
+    }
     return json_array_size(client->inbox) > 0 ? take_message(client) : NULL;
 }
 
@@ -194,11 +213,6 @@ json_t *client_hello(struct client *client, struct error *err) {
     return NULL;
 }
 
-static int64_t remaining(int64_t until) {
-    int64_t now = os_clock_ms();
-    return until > now ? until - now : 0;
-}
-
 json_t *client_request(struct client *client, json_t *request, int64_t limit_ms) {
     int64_t id = ++client->last_id, until = os_clock_ms() + limit_ms;
     json_t *message;
@@ -221,6 +235,10 @@ json_t *client_receive_telling(struct client *client, const char *what) {
     if (!message && client->timed_out)
         message = client_receive(client, -1);
     return message;
+}
+
+bool client_output_ended(void) {
+    return fflush(stdout) != 0 || ferror(stdout);
 }
 
 bool client_wait_closed(struct client *client, int64_t limit_ms) {

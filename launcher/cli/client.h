@@ -37,6 +37,9 @@ struct client *client_open(const struct options *options, json_t **welcome, stru
 /* Ends what client_open began; also accepts NULL. */
 void client_close(struct client *client, json_t *welcome);
 
+/* True when nobody reads standard output any more; flushes it. */
+bool client_output_ended(void);
+
 /* The next message: a new reference; NULL if the connection has ended or the time is over. A
  * negative limit waits for ever. */
 json_t *client_receive(struct client *client, int64_t limit_ms);

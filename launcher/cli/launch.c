@@ -168,21 +168,28 @@ static const char *server_state(const json_t *state) {
     return message_text(state, "state");
 }
 
-/* Replaces the state by newer ones until the server is neither on its way up nor down. NULL: the
- * daemon has gone meanwhile. */
+static bool is_settled(const json_t *state) {
+    const char *name = server_state(state);
+    return strcmp(name, "starting") != 0 && strcmp(name, "backoff") != 0 &&
+           strcmp(name, "stopping") != 0;
+}
+
+/* Replaces the state by newer ones until none has come and the server is neither on its way up nor
+ * down. NULL: the daemon has gone meanwhile. */
 static json_t *settled_state(struct client *client, json_t *state) {
-    while (state && (strcmp(server_state(state), "starting") == 0 ||
-                     strcmp(server_state(state), "backoff") == 0 ||
-                     strcmp(server_state(state), "stopping") == 0)) {
-        json_t *message = client_receive(client, -1);
-        if (!message || strcmp(message_text(message, "type"), "state") == 0) {
+    json_t *message;
+    while ((message = client_receive(client, is_settled(state) ? 0 : -1)) != NULL) {
+        if (strcmp(message_text(message, "type"), "state") == 0) {
             json_decref(state);
             state = message;
         } else {
             json_decref(message);
         }
     }
-    return state;
+    if (!client->closed)
+        return state;
+    json_decref(state);
+    return NULL;
 }
 
 static bool is_ok(json_t *reply) {

@@ -33,19 +33,28 @@ static void print_message(const json_t *message) {
     if (strcmp(message_text(message, "type"), "log") != 0)
         return;
     printf("%s %s\n", message_text(message, "stream"), message_text(message, "line"));
-    fflush(stdout);
 }
 
+static void print_lines(const json_t *lines) {
+    const json_t *line;
+    size_t i;
+    json_array_foreach(lines, i, line) puts(json_string_value(line));
+}
+
+/* Old lines and new ones in one request, so that none is lost in between. */
 static int follow(const struct options *options) {
     struct error err = {0};
     json_t *welcome = NULL, *message;
     struct client *client = client_open(options, &welcome, &err);
     if (!client)
         return command_fail(command_client_code(err.code), &err);
-    json_decref(
-        client_request(client, json_pack("{s:s, s:b}", "type", "logs", "follow", 1), 10000));
-    fflush(stdout);
-    while ((message = client_receive(client, -1)) != NULL) {
+    message = client_request(client,
+                             json_pack("{s:s, s:I, s:b}", "type", "logs", "n",
+                                       (json_int_t)options->line_count, "follow", 1),
+                             10000);
+    print_lines(json_object_get(message, "lines"));
+    json_decref(message);
+    while (!client_output_ended() && (message = client_receive(client, -1)) != NULL) {
         print_message(message);
         json_decref(message);
     }
@@ -54,6 +63,5 @@ static int follow(const struct options *options) {
 }
 
 int command_logs(const struct options *options) {
-    int code = print_tail(options);
-    return code == EXIT_FINE && options->follow ? follow(options) : code;
+    return options->follow ? follow(options) : print_tail(options);
 }

@@ -279,6 +279,8 @@ static void read_variables(struct options *options, unsigned scopes, FILE *warni
             continue;
         variable_name(name, flags[i].name);
         value = getenv(name);
+        if (value && !value[0] && !flags[i].argument)
+            continue; /* set, but to nothing: not asked for */
         if (value && !flags[i].set(options, value))
             warn(warnings, name, value,
                  flags[i].set == set_owner_pid || flags[i].set == set_owner_start

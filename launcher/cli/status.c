@@ -82,7 +82,7 @@ static void print_state(const struct options *options, json_t *state) {
 
 static void watch(const struct options *options, struct client *client) {
     json_t *message;
-    while ((message = client_receive(client, -1)) != NULL) {
+    while (!client_output_ended() && (message = client_receive(client, -1)) != NULL) {
         if (strcmp(message_text(message, "type"), "state") == 0) {
             if (!options->json)
                 putchar('\n');

@@ -16,6 +16,9 @@ enum {
     BACKLOG = 128,
     HELLO_PATIENCE_MS = 100,      /* then it is taken for one that never says hello */
     QUEUE_MOST = 4 * 1024 * 1024, /* a peer that does not read loses its connection */
+    STATE_QUEUE_MOST = 32 * 1024, /* one that is behind gets only the newest state, later */
+    BEHIND_MS = 200,              /* between looks whether it has caught up */
+    BEHIND_MOST = 300,            /* looks, before it loses its connection */
     LOG_QUEUE_MOST = 256 * 1024,  /* one that follows the log loses lines before that */
     LOG_LINES_MOST = 5000,
 };
@@ -162,11 +165,29 @@ static void introduce(struct session *session, enum lifecycle_role role, uint32_
          call);
 }
 
+static size_t queue_size(const struct session *session) {
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&session->pipe);
+}
+
+/* Sends the newest state to one that was behind, once it has read all there was before. */
+static void catch_up(struct session *session) {
+    if (queue_size(session) == 0) {
+        session->behind = 0;
+        send_message(session, status_json(session->control->daemon, "state"));
+    } else if (++session->behind > BEHIND_MOST) {
+        disconnect(session);
+    } else {
+        uv_timer_start(&session->patience, on_impatient, BEHIND_MS, 0);
+    }
+}
+
 /* It has not said hello, or it does not read what it is told. */
 static void on_impatient(uv_timer_t *timer) {
     struct session *session = timer->data;
     if (session->overflowed)
         disconnect(session);
+    else if (session->behind)
+        catch_up(session);
     else
         introduce(session, LIFECYCLE_ROLE_ANONYMOUS, 0, NULL);
 }
@@ -609,9 +630,15 @@ void control_sweep(struct control *control) {
 void control_publish(struct control *control) {
     size_t length = 0;
     char *line = message_line(status_json(control->daemon, "state"), &length);
-    for (struct session *session = control->sessions; line && session; session = session->next)
-        if (session->connected && session->greeted)
-            send_line(session, line, length);
+    for (struct session *session = control->sessions; line && session; session = session->next) {
+        if (!session->connected || !session->greeted || session->behind)
+            continue;
+        send_line(session, line, length);
+        if (queue_size(session) > STATE_QUEUE_MOST && !session->overflowed) {
+            session->behind = 1;
+            uv_timer_start(&session->patience, on_impatient, BEHIND_MS, 0);
+        }
+    }
     free(line);
 }
 
@@ -620,7 +647,7 @@ void control_log(struct control *control, enum log_stream stream, const char *te
     for (struct session *session = control->sessions; session; session = session->next) {
         if (!session->connected || !session->wants_log)
             continue;
-        if (uv_stream_get_write_queue_size((uv_stream_t *)&session->pipe) > LOG_QUEUE_MOST)
+        if (queue_size(session) > LOG_QUEUE_MOST)
             continue; /* seen by the gap in the numbers */
         send_message(session,
                      json_pack("{s:s, s:s, s:s, s:I}", "type", "log", "stream",

@@ -30,6 +30,7 @@ struct session {
     bool greeted;
     bool wants_log;
     bool overflowed; /* does not read what it is told */
+    int behind;      /* how often it was found not to have read the last state; 0: it has */
     struct lines lines;
     struct os_identity process; /* pid 0: the kernel does not show it */
     struct watch *watch;

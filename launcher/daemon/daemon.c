@@ -452,9 +452,11 @@ static int open_all(struct daemon *daemon, struct error *err) {
     take_signals(daemon);
     rc = supervisor_init(&daemon->supervisor, &daemon->loop, &daemon->log, &events, daemon);
     if (rc < 0)
-        return error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
-    rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready, daemon,
-                    err);
+        error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
+    daemon->opened = true; /* what finish_handles closes is there from here on */
+    if (rc == 0)
+        rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready,
+                        daemon, err);
     if (rc == 0)
         rc = control_init(&daemon->control, daemon, err);
     /* From here on a daemon that is killed can be found out by the next start. Without that record,
@@ -499,13 +501,16 @@ static void finish_handles(struct daemon *daemon) {
 
 static int fail_early(struct daemon *daemon, const struct error *err) {
     daemon->ended = true;
-    if (daemon->ready.notify)
-        os_notify_remove(daemon->ready.notify_path);
-    if (daemon->control.listening)
-        os_control_remove(&daemon->dir, NULL);
+    if (daemon->opened) {
+        finish_handles(daemon);
+        uv_run(&daemon->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&daemon->loop);
+    }
     report_result(daemon, 1, err->message);
     if (daemon->foreground)
         fprintf(stderr, "tether: %s\n", err->message);
+    if (daemon->opened)
+        log_finish(&daemon->log);
     os_dir_finish(&daemon->dir);
     os_handle_close(&daemon->lock);
     free(daemon);

@@ -197,7 +197,7 @@ void log_server_begin(struct log *log) {
 void log_last_lines(const struct log *log, char *out, size_t size) {
     unsigned kept = log->last_count < LOG_LAST_LINES ? log->last_count : LOG_LAST_LINES;
     unsigned first = log->last_count;
-    size_t used = 0, needed = 1;
+    size_t used = 0, needed = 0;
     /* The newest tell most; of them as many as fit. One that is too long by itself is cut. */
     while (first > log->last_count - kept && log->last[(first - 1) % LOG_LAST_LINES]) {
         size_t length = strlen(log->last[(first - 1) % LOG_LAST_LINES]) + 1;

@@ -1,7 +1,7 @@
 /* The logs of an instance: launcher.log and server.log, bounded and readable whatever comes in.
  *
  * A line of a file is "2026-01-31T12:34:56.789Z STREAM text\n". What a server writes is cut into
- * lines; a line longer than LOG_LINE_MAX is broken, with a mark, so that output without newlines is
+ * lines; a line longer than LOG_LINE_MAX is broken, so that output without newlines is
  * neither held back nor collected. Colour sequences are dropped, other control bytes and broken
  * UTF-8 become visible. A file that has reached its size becomes .1, .1 becomes .2, and so on; so
  * logging can neither fill the disk nor fail in a way that matters: what cannot be written is lost,
@@ -22,7 +22,8 @@ enum log_stream { LOG_STDOUT, LOG_STDERR, LOG_LAUNCHER, LOG_STREAMS };
 
 const char *log_stream_name(enum log_stream stream);
 
-/* Told of each line after it was written. The text is valid UTF-8 without control characters. */
+/* Told of each line, just before it is written. The text is valid UTF-8 without control characters.
+ */
 typedef void (*log_line_fn)(void *context, enum log_stream stream, const char *text,
                             uint64_t number);
 

@@ -33,7 +33,7 @@ void records_remove_session(const struct os_dir *dir, int64_t pid);
 unsigned records_clean(const struct os_dir *dir, void (*removed)(const char *name, void *context),
                        void *context);
 
-/* Removes all that this daemon wrote. */
+/* Removes state.json: this daemon has ended in order. */
 void records_remove_all(const struct os_dir *dir);
 
 #endif

@@ -8,7 +8,12 @@
 
 json_t *message_parse(const char *line, size_t length, struct error *err) {
     json_error_t why;
-    json_t *message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
+    json_t *message = NULL;
+    if (memchr(line, 0, length)) {
+        error_set(err, -EINVAL, "this line is no JSON: it has a NUL byte in it");
+        return NULL;
+    }
+    message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
     if (!message) {
         error_set(err, -EINVAL, "this line is no JSON: %s (at byte %d)", why.text, why.position);
         return NULL;
@@ -96,7 +101,8 @@ bool hello_parse(const json_t *message, struct hello *hello, struct error *err) 
         error_set(err, -EINVAL, "hello: \"pid\" must be the number of a process");
         return false;
     }
-    if (start[0] && !parse_start(start, &hello->start)) {
+    if ((start[0] || json_is_number(json_object_get(message, "start"))) &&
+        !parse_start(start, &hello->start)) {
         error_set(err, -EINVAL, "hello: \"start\" must be a number in quotes");
         return false;
     }

@@ -81,42 +81,51 @@ static bool add_path(struct driver *driver, const char *path) {
 
 /* ---- inputs ---- */
 
-static size_t append(char *out, size_t used, const char *bytes, size_t count) {
+/* Puts bytes into an input, as many as there is room for. */
+static size_t insert(char *out, size_t used, size_t at, const char *bytes, size_t count) {
     size_t taken = count < INPUT_MAX - used ? count : INPUT_MAX - used;
-    memcpy(out + used, bytes, taken);
+    memmove(out + at + taken, out + at, used - at);
+    memcpy(out + at, bytes, taken);
     return used + taken;
 }
 
 /* One piece more: a byte, a word, or a part of a seed. */
-static size_t add_piece(struct driver *driver, char *out, size_t used) {
+static size_t insert_piece(struct driver *driver, char *out, size_t used, size_t at) {
     char byte = (char)next(driver, 256);
     uint64_t kind = next(driver, 8);
     if (kind < 5 && driver->word_count > 0) {
         const char *word = fuzz_words[next(driver, driver->word_count)];
-        return append(out, used, word, strlen(word));
+        return insert(out, used, at, word, strlen(word));
     }
     if (kind < 6 && driver->seed_count > 0) {
         const struct seed *seed = &driver->seeds[next(driver, driver->seed_count)];
         size_t from = next(driver, seed->size + 1);
-        return append(out, used, seed->bytes + from, next(driver, seed->size - from + 1));
+        return insert(out, used, at, seed->bytes + from, next(driver, seed->size - from + 1));
     }
-    return append(out, used, &byte, 1);
+    return insert(out, used, at, &byte, 1);
 }
 
-/* A seed with a few bytes changed, or an input of pieces alone. */
+/* A seed with a few bytes changed and a few pieces put in. */
+static size_t change_seed(struct driver *driver, char *out) {
+    const struct seed *seed = &driver->seeds[next(driver, driver->seed_count)];
+    size_t used = insert(out, 0, 0, seed->bytes, seed->size);
+    for (uint64_t changes = next(driver, 3); changes > 0 && used > 0; changes--)
+        out[next(driver, used)] = (char)next(driver, 256);
+    for (uint64_t pieces = next(driver, 4); pieces > 0; pieces--)
+        used = insert_piece(driver, out, used, next(driver, used + 1));
+    return used;
+}
+
+/* A changed seed, or a few pieces, or many. */
 static size_t make_input(struct driver *driver, uint64_t number, char *out) {
     size_t used = 0;
     driver->random = (driver->start + number) * UINT64_C(0x9e3779b97f4a7c15) | 1;
     for (int i = 0; i < 4; i++)
         next(driver, 2);
-    if (driver->seed_count > 0 && next(driver, 2) == 0) {
-        const struct seed *seed = &driver->seeds[next(driver, driver->seed_count)];
-        used = append(out, 0, seed->bytes, seed->size);
-        for (uint64_t changes = next(driver, 5); changes > 0 && used > 0; changes--)
-            out[next(driver, used)] = (char)next(driver, 256);
-    }
-    for (uint64_t pieces = next(driver, used ? 4 : PIECES_MAX); pieces > 0; pieces--)
-        used = add_piece(driver, out, used);
+    if (driver->seed_count > 0 && next(driver, 2) == 0)
+        return change_seed(driver, out);
+    for (uint64_t pieces = next(driver, next(driver, 2) ? PIECES_MAX : 8); pieces > 0; pieces--)
+        used = insert_piece(driver, out, used, used);
     return used;
 }
 

@@ -100,7 +100,10 @@ def end_strays(allowed=()):
     while left:
         for pid in left:
             strays.append(describe(pid))
-            os.kill(pid, signal.SIGKILL)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended by itself
             wait_gone(pid)
         reap_adopted()
         left = [pid for pid in descendants_of(os.getpid()) if pid not in allowed]

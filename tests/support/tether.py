@@ -83,8 +83,9 @@ class Control:
 
     def wait_state(self, *states, limit=LIMIT):
         """The next state message in which the server is in one of these states."""
+        end = time.monotonic() + limit
         while True:
-            message = self.receive("state", "welcome", limit=limit)
+            message = self.receive("state", "welcome", limit=max(0, end - time.monotonic()))
             if message["state"] in states:
                 return message
 
@@ -92,8 +93,9 @@ class Control:
         """Sends a request and returns its reply."""
         self.last_id += 1
         self.send(type=kind, id=self.last_id, **more)
+        end = time.monotonic() + LIMIT
         while True:
-            message = self.receive()
+            message = self.receive(limit=max(0, end - time.monotonic()))
             if message.get("id") == self.last_id:
                 return message
 

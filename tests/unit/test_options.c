@@ -194,6 +194,7 @@ static void test_malformed_owner_arms_nothing(void **state) {
         {"TETHER_OWNER_PID=4711", "--owner-start x", 0, 0, "--owner-start", "x"},
         {"", "--owner-pid 4711 --owner-start x", 0, 0, "--owner-start", "x"},
         {"", "--owner-pid x --owner-start 99", 0, 0, "--owner-pid", "x"},
+        {"", "--owner-pid x --owner-pid 4711", 0, 0, "--owner-pid", "x"},
     };
     (void)state;
     check_owners(rows, COUNT(rows));

@@ -134,6 +134,30 @@ static void test_a_recycled_pid_is_dead(void **state) {
     place_finish(&place);
 }
 
+/* Where nothing tells when a process started, a living pid may be anybody's. */
+static int body_hidden(const struct unit_line *line, void *arg) {
+    const struct os_identity *dead = arg;
+    struct place place;
+    if (!unit_private_mounts())
+        return unit_child_skip(line, "a mount of its own");
+    place_init(&place);
+    sessions_make(&place);
+    put_session(&place, getpid(), 1);
+    put_session(&place, dead->pid, dead->start);
+    CHILD_CHECK(mount("none", "/proc", "tmpfs", 0, "") == 0);
+    CHILD_CHECK(clean(&place) == 1);
+    CHILD_CHECK(session_is_there(&place, getpid()) && !session_is_there(&place, dead->pid));
+    place_finish(&place);
+    return 0;
+}
+
+/* C1, A8 */
+static void test_unknown_stays(void **state) {
+    struct os_identity dead = dead_process();
+    (void)state;
+    unit_run_child(body_hidden, &dead);
+}
+
 /* ---- session files: what is none ---- */
 
 /* C1: a name that is not a pid as we write it is somebody else's file. */
@@ -432,6 +456,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(test_dead_go_and_living_stay),
         UNIT_TEST(test_a_recycled_pid_is_dead),
+        UNIT_TEST(test_unknown_stays),
         UNIT_TEST(test_other_names_stay),
         UNIT_TEST(test_unusable_content_stays),
         UNIT_TEST(test_name_and_content_disagree),

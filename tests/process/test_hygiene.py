@@ -1,0 +1,438 @@
+"""What is cleaned at a start and what is not, orphans, and a state directory that cannot be used.
+Rows C1 to C3."""
+import json
+import os
+import signal
+
+import pytest
+
+from clients import dead_identity, in_namespace, wait_failed
+from harness import Process, children_of, run, wait_gone
+from tether import SERVER, Instance, identity, start_owner
+
+
+def sessions_of(instance, make=True):
+    path = os.path.join(instance.directory, "sessions")
+    if make:
+        make_place(instance)
+        os.mkdir(path, mode=0o700)
+    return path
+
+
+def make_place(instance):
+    os.makedirs(instance.directory, mode=0o700, exist_ok=True)
+
+
+def write(directory, name, content):
+    with open(os.path.join(directory, name), "w") as file:
+        file.write(content if isinstance(content, str) else json.dumps(content))
+
+
+def start_and_stop(instance):
+    """One start and one end in order; returns the launcher's log."""
+    assert instance.launch()["code"] == 0
+    assert instance.cli("stop").status == 0
+    return instance.log()
+
+
+# ---- C1: what is removed ----
+
+def test_C1_files_of_dead_identities_are_removed_and_no_others(state_dir):
+    """C1, A8: a recycled pid and a zombie are dead identities, too."""
+    instance = Instance(state_dir)
+    sessions = sessions_of(instance)
+    dead, zombie = dead_identity(), start_owner()
+    os.kill(zombie.pid, signal.SIGKILL)
+    wait_gone(zombie.pid)
+    here = identity(os.getpid())
+    remove = {
+        "%d.json" % dead["pid"]: dead,
+        "%d.json" % os.getppid(): {"pid": os.getppid(), "start": "1"},
+        "%d.json" % zombie.pid: identity(zombie.pid),
+        ".17.json.0123abcd.tmp": "{",  # half-written
+        "../.state.json.01234567.tmp": "",
+    }
+    keep = {
+        "%d.json" % here["pid"]: here,
+        "1.json": identity(1),
+        # malformed or misleading names
+        "0%d.json" % dead["pid"]: dead,
+        "%d.json.bak" % dead["pid"]: dead,
+        "%d" % dead["pid"]: dead,
+        "x%d.json" % dead["pid"]: dead,
+        "+%d.json" % dead["pid"]: dead,
+        "-1.json": {"pid": -1, "start": "5"},
+        "0.json": {"pid": 0, "start": "5"},
+        ".json": dead,
+        "4294967297.json": {"pid": 4294967297, "start": "5"},
+        "99999999999999999999.json": {"pid": 9, "start": "5"},
+        # contents that prove nothing
+        "%d.json" % (dead["pid"] + 1): dead,
+        "4194001.json": "",
+        "4194002.json": "{\"pid\":4194002",
+        "4194003.json": [4194003],
+        "4194004.json": {"pid": "4194004", "start": "5"},
+        "4194005.json": {"pid": 4194005},
+        "4194006.json": {"pid": 4194006, "start": 5},
+        "4194007.json": {"pid": 4194007, "start": "5", "text": "x" * 70000},
+        # not temporary files of ours
+        ".17.json.0123abc.tmp": "",
+        "17.json.0123abcd.tmp": "",
+        ".17.json.0123ABCD.tmp": "",
+        "notes.txt": "mine",
+        "../notes.txt": "mine",
+        "../.hidden.tmp": "mine",
+    }
+    for name, content in {**remove, **keep}.items():
+        write(sessions, name, content)
+    os.mkfifo(os.path.join(sessions, "4194008.json"))  # must not be waited for
+    os.mkdir(os.path.join(sessions, "4194009.json"))
+    linked = dead_identity()
+    write(state_dir, "linked", linked)
+    os.symlink(os.path.join(state_dir, "linked"), os.path.join(sessions, "%d.json" % linked["pid"]))
+    log = start_and_stop(instance)
+    left = os.listdir(sessions) + ["../" + name for name in os.listdir(instance.directory)]
+    assert sorted(name for name in remove if name in left) == []
+    assert sorted(name for name in keep if name not in left) == []
+    assert {"4194008.json", "4194009.json", "%d.json" % linked["pid"]} <= set(left)
+    for name in remove:
+        assert "removed %s, left by a process that is gone" % os.path.basename(name) in log
+    assert log.count("removed ") == len(remove)
+    assert start_and_stop(instance).count("removed ") == len(remove)  # a second start finds nothing
+    zombie.stop()
+
+
+def test_C1_files_of_another_user_stay(state_dir):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    instance = Instance(state_dir)
+    dead = dead_identity()
+    sessions = sessions_of(instance)
+    write(sessions, "%d.json" % dead["pid"], dead)
+    os.chown(os.path.join(sessions, "%d.json" % dead["pid"]), 65534, 65534)
+    start_and_stop(instance)
+    assert os.listdir(sessions) == ["%d.json" % dead["pid"]]
+
+
+def test_C1_a_missing_or_empty_sessions_directory_is_fine(state_dir):
+    instance = Instance(state_dir)
+    start_and_stop(instance)  # not even the instance's directory exists
+    sessions_of(instance)
+    start_and_stop(instance)
+    assert os.listdir(sessions_of(instance, make=False)) == []
+
+
+@pytest.mark.parametrize("kind", ["symlink", "file", "open to others"])
+def test_C1_a_sessions_directory_that_is_not_ours_is_not_touched(state_dir, tmp_path, kind):
+    instance = Instance(state_dir)
+    make_place(instance)
+    dead, real, sessions = dead_identity(), tmp_path / "real", sessions_of(instance, make=False)
+    real.mkdir(mode=0o700)
+    write(str(real), "%d.json" % dead["pid"], dead)
+    if kind == "symlink":
+        os.symlink(real, sessions)
+    elif kind == "file":
+        write(instance.directory, "sessions", "mine")
+    else:
+        os.rename(real, sessions)
+        os.chmod(sessions, 0o777)
+    start_and_stop(instance)
+    if kind == "file":
+        assert os.path.isfile(sessions)
+    else:
+        assert os.listdir(sessions) == ["%d.json" % dead["pid"]]
+
+
+def test_C1_sweep_cleans_the_same_without_a_start(state_dir):
+    instance = Instance(state_dir)
+    dead = dead_identity()
+    sessions = sessions_of(instance)
+    write(sessions, "%d.json" % dead["pid"], dead)
+    write(sessions, "%d.json" % os.getpid(), identity(os.getpid()))
+    write(instance.directory, "state.json", {"daemon": dead})
+    swept = instance.cli("sweep")
+    assert swept.status == 0 and "removed %d.json" % dead["pid"] in swept.output
+    assert os.listdir(sessions) == ["%d.json" % os.getpid()]
+    assert not os.path.exists(os.path.join(instance.directory, "state.json"))
+    assert instance.cli("sweep").output == "swept\n"  # idempotent
+
+
+# ---- C2: many at once ----
+
+def test_C2_of_a_hundred_launches_at_once_one_starts_and_all_succeed(state_dir):
+    with Instance(state_dir) as instance:
+        sessions = sessions_of(instance)
+        dead = dead_identity()
+        for pid in range(30000, 30100):  # whoever has them now did not start with the machine
+            write(sessions, "%d.json" % pid, {"pid": pid, "start": "1"})
+            write(sessions, ".%d.json.%08x.tmp" % (pid, pid), "{")
+        write(instance.directory, "state.json", {"daemon": dead, "server": dead})
+        launches = [Process(instance.argv("launch", "--", SERVER), instance.env)
+                    for _ in range(100)]
+        results = []
+        for launch in launches:
+            assert launch.wait() == 0, launch.output
+            results.append(json.loads(launch.output))
+            launch.stop()
+        instance.result = results[0]
+        assert [result["result"] for result in results].count("started") == 1
+        assert {result["result"] for result in results} == {"started", "adopted"}
+        assert len({result["daemon_pid"] for result in results}) == 1
+        assert len({result["server_pid"] for result in results}) == 1
+        assert os.listdir(sessions) == []
+        log = instance.log()
+        assert log.count("server started: process") == 1
+        assert log.count("removed ") == 200  # each once
+
+
+# ---- C3: orphans ----
+
+class Orphan:
+    """A server that says of itself that a daemon which is dead started it for the instance."""
+
+    def __init__(self, instance, daemon, *options):
+        self.process = Process([SERVER] + list(options), {
+            "TETHER_INSTANCE": instance.name,
+            "TETHER_DAEMON": "%(pid)d:%(start)s" % daemon,
+            "TETHER_HTTP_PORT": str(instance.http), "TETHER_WS_PORT": str(instance.ws)})
+        self.pid = self.process.pid
+        self.process.expect("server up pid")
+
+
+def findings_of(instance):
+    done = instance.cli("doctor", "--json")
+    report = json.loads(done.output)
+    assert report["ok"] == (done.status == 0) == all(f["ok"] for f in report["findings"])
+    for finding in report["findings"]:
+        assert finding["ok"] == (finding["advice"] is None)
+    return report["findings"]
+
+
+def test_C3_orphans_are_listed_with_advice_and_swept_and_others_are_left_alone(state_dir):
+    dead = dead_identity()
+    with Instance(state_dir) as other, Instance(state_dir) as instance:
+        other.launch()
+        orphan = Orphan(instance, dead)
+        elsewhere = Orphan(Instance(state_dir), dead)     # an orphan, but not of this instance
+        helper = Orphan(instance, identity(os.getpid()), "--http", "0", "--ws", "0")  # daemon lives
+        make_place(instance)
+        listed = [f for f in findings_of(instance) if f["what"] == "orphan"]
+        assert len(listed) == 1 and str(orphan.pid) in listed[0]["text"]
+        assert "tether sweep" in listed[0]["advice"]
+        ports = {f["what"]: f for f in findings_of(instance) if f["what"].startswith("port ")}
+        assert set(ports) == {"port %d" % instance.http, "port %d" % instance.ws}
+        for finding in ports.values():
+            assert "an orphan of this instance, process %d" % orphan.pid in finding["text"]
+            assert "tether sweep" in finding["advice"]
+        words = instance.cli("doctor")
+        assert words.status == 1 and "!!   orphan" in words.output
+        assert "→ `tether sweep` ends it" in words.output
+        for process in (orphan, elsewhere, helper):
+            assert process.process.popen.poll() is None  # the doctor changes nothing
+        assert not instance.ports_are_free()
+
+        swept = instance.cli("sweep")
+        assert swept.status == 0 and "ended process %d" % orphan.pid in swept.output
+        assert orphan.process.wait() == 0  # asked by SIGTERM, not killed
+        assert instance.ports_are_free()
+        assert elsewhere.process.popen.poll() is None and helper.process.popen.poll() is None
+        assert other.status()["server"]["pid"] == other.result["server_pid"]
+        findings = findings_of(instance)
+        assert all(f["ok"] for f in findings) and instance.cli("doctor").status == 0
+
+
+def test_C3_an_orphan_of_another_instance_is_a_stranger_on_our_port(state_dir):
+    """C3, A12: it is named, and not touched."""
+    with Instance(state_dir) as instance:
+        other = Instance(state_dir, ports=(instance.http, instance.ws + 1))
+        orphan = Orphan(other, dead_identity())
+        findings = findings_of(instance)
+        assert [f["what"] for f in findings if not f["ok"]] == ["port %d" % instance.http]
+        assert "orphan" not in json.dumps(findings)
+        result = wait_failed(instance.launch())
+        assert result["code"] == 3 and "held by process %d" % orphan.pid in result["message"]
+        assert instance.cli("sweep").output == "swept\n"
+        assert orphan.process.popen.poll() is None
+
+
+def test_C3_of_a_live_instance_nothing_is_called_an_orphan_and_sweep_keeps_out(state_dir):
+    with Instance(state_dir) as instance:
+        instance.launch()
+        assert all(f["ok"] and f["what"] != "orphan" for f in findings_of(instance))
+        swept = instance.cli("sweep")
+        assert swept.status == 0 and "keeps its own place clean" in swept.output
+        assert instance.status()["state"] == "ready"
+
+
+def test_C3_the_next_start_ends_orphans_in_the_way_and_says_so(state_dir):
+    """C3, A12: the daemon and its guard are killed at one blow, and what they leave is taken away."""
+    with Instance(state_dir) as instance:
+        for _ in range(20):  # the guard may be faster than our second signal; then there is no orphan
+            first = instance.launch()
+            guard = children_of(first["daemon_pid"])[0]
+            os.kill(guard, signal.SIGSTOP)
+            os.kill(first["daemon_pid"], signal.SIGSTOP)
+            os.kill(guard, signal.SIGKILL)
+            os.kill(first["daemon_pid"], signal.SIGKILL)
+            wait_gone(guard)
+            wait_gone(first["daemon_pid"])
+            if not instance.ports_are_free():
+                break
+        assert not instance.ports_are_free(), "no orphan in 20 tries"
+        assert [f["what"] for f in findings_of(instance) if not f["ok"]].count("orphan") == 1
+        second = instance.launch()
+        assert second["result"] == "started", second
+        wait_gone(first["server_pid"])
+        assert "ended process %d" % first["server_pid"] in instance.log()
+
+
+def test_C3_a_recorded_server_is_ended_although_it_hides_its_environment(state_dir):
+    with Instance(state_dir) as instance, Process(["env", "-i", SERVER, "--http",
+                                                   str(instance.http)]) as orphan:
+        orphan.expect("server up pid")
+        make_place(instance)
+        write(instance.directory, "state.json",
+              {"daemon": dead_identity(), "server": identity(orphan.pid)})
+        assert instance.launch()["result"] == "started"
+        assert orphan.wait() == 0
+        assert "ended process %d" % orphan.pid in instance.log()
+
+
+def test_C3_a_recorded_server_whose_pid_has_another_start_is_left_alone(state_dir):
+    with Instance(state_dir) as instance, start_owner() as stranger:
+        make_place(instance)
+        write(instance.directory, "state.json",
+              {"daemon": dead_identity(), "server": {"pid": stranger.pid, "start": "12345"}})
+        assert instance.launch()["code"] == 0
+        assert stranger.popen.poll() is None
+
+
+# ---- a state directory that cannot be used ----
+
+def everything_below(path):
+    return sorted(os.path.join(top, name) for top, dirs, files in os.walk(path)
+                  for name in dirs + files)
+
+
+def refused(instance, *words, env=None):
+    """Both ways of starting are refused alike, with code 1; returns the message."""
+    before = everything_below(os.path.dirname(instance.state_dir))
+    launch = instance.cli("launch", "--", SERVER, env=env)
+    result = json.loads(launch.output)
+    assert launch.status == 1 and result["result"] == "failed" and result["code"] == 1, result
+    ran = instance.cli("run", "--", SERVER, env=env)
+    assert ran.status == 1 and ran.output == "tether: %s\n" % result["message"]
+    for word in words:
+        assert word in result["message"], result["message"]
+    assert everything_below(os.path.dirname(instance.state_dir)) == before  # nothing is left behind
+    return result["message"]
+
+
+@pytest.mark.parametrize("level", ["state", "instance"])
+@pytest.mark.parametrize("kind", ["symlink", "file", "mode 0755", "mode 0777", "owner"])
+def test_a_hostile_directory_is_refused_with_advice(tmp_path, level, kind):
+    if kind == "owner" and os.geteuid() != 0:
+        pytest.skip("only root can give directories away")
+    instance = Instance(str(tmp_path / "state"))
+    path = instance.state_dir if level == "state" else instance.directory
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    if kind == "symlink":
+        (tmp_path / "real").mkdir(mode=0o700)
+        os.symlink(tmp_path / "real", path)
+    elif kind == "file":
+        open(path, "w").close()
+    else:
+        os.mkdir(path, mode=0o700)
+    if kind == "owner":
+        os.chown(path, 65534, 65534)
+    elif kind.startswith("mode"):
+        os.chmod(path, int(kind.split()[1], 8))
+    advice = {"symlink": "remove it", "file": "move it away", "mode 0755": "run `chmod 700",
+              "mode 0777": "run `chmod 700", "owner": "move it away"}[kind]
+    what = {"symlink": "is a symbolic link", "file": "is not a directory",
+            "mode 0755": "(mode 0755)", "mode 0777": "(mode 0777)",
+            "owner": "belongs to user 65534"}[kind]
+    refused(instance, path, what, advice)
+    doctor = instance.cli("doctor")
+    assert doctor.status == 1 and what in doctor.output
+
+
+def test_a_directory_that_others_may_rename_is_refused(tmp_path):
+    above = tmp_path / "above"
+    above.mkdir()
+    os.chmod(above, 0o777)
+    refused(Instance(str(above / "state")), "everybody may rename", "chmod +t", "TETHER_STATE_DIR")
+
+
+def test_a_relative_or_too_long_state_directory_is_refused(tmp_path):
+    instance = Instance("relative/state")
+    instance.state_dir = str(tmp_path)
+    refused(instance, "must be an absolute path", "TETHER_STATE_DIR")
+    instance.env = {"TETHER_STATE_DIR": str(tmp_path) + "/x" * 600}
+    refused(instance, "too long", "choose a shorter TETHER_STATE_DIR")
+
+
+def test_what_is_in_the_way_of_the_socket_is_not_removed(state_dir):
+    instance = Instance(state_dir)
+    make_place(instance)
+    write(instance.directory, "control.sock", "mine")
+    done = wait_failed(instance.launch())
+    assert done["code"] == 1 and "control.sock is in the way" in done["message"]
+    assert "move it away" in done["message"]
+    with open(os.path.join(instance.directory, "control.sock")) as file:
+        assert file.read() == "mine"
+
+
+def test_a_start_that_fails_early_leaves_no_socket(state_dir):
+    instance = Instance(state_dir)
+    make_place(instance)
+    os.mkdir(os.path.join(instance.directory, "control.sock"))
+    assert "is in the way" in wait_failed(instance.launch("--ready", "notify"))["message"]
+    assert "notify.sock" not in os.listdir(instance.directory)
+
+
+MOUNT = 'set -e; mount -t tmpfs -o "mode=700,$1" none "$2"; eval "$3"; shift 3; exec "$@"'
+
+
+def on_a_mount(instance, options, prepare, *command):
+    words = in_namespace("--mount")
+    if not words:
+        pytest.skip("no mount namespaces here")
+    return run(words + ["sh", "-c", MOUNT, "sh", options, instance.state_dir,
+                        'cd "$2"; ' + prepare] + list(command), instance.env)
+
+
+READ_ONLY = "mkdir -m 700 %(name)s; touch %(name)s/lock; mount -o remount,ro ."
+
+
+@pytest.mark.parametrize("options,prepare,words", [
+    ("size=64k", "mount -o remount,ro .", ["Read-only file system", "TETHER_STATE_DIR"]),
+    ("nr_inodes=1", ":", ["No space left on device", "TETHER_STATE_DIR"]),
+    ("size=64k", READ_ONLY, ["Read-only file system", "TETHER_STATE_DIR"]),
+    ("nr_inodes=2", ":", ["No space left on device", "TETHER_STATE_DIR"]),
+])
+def test_a_read_only_or_full_place_is_refused_with_advice(state_dir, options, prepare, words):
+    instance = Instance(state_dir)
+    launch = on_a_mount(instance, options, prepare % {"name": instance.name} if "%" in prepare
+                        else prepare, *instance.argv("launch", "--", SERVER))
+    result = wait_failed(json.loads(launch.output))
+    assert launch.status == 1 and result["code"] == 1
+    for word in words:
+        assert word in result["message"], result["message"]
+
+
+FULL_DISK = 'dd if=/dev/zero of="$TETHER_STATE_DIR/fill" bs=4k 2>/dev/null; ' \
+            '"$@"; echo "code $?"; ls -A "$TETHER_STATE_DIR"/*-*'
+
+
+def test_on_a_full_disk_nothing_is_started_and_nothing_is_left(state_dir):
+    """What is started there could not be found again by the next start, were its daemon killed."""
+    instance = Instance(state_dir)
+    done = on_a_mount(instance, "size=64k", ":", "sh", "-c", FULL_DISK, "sh",
+                      *instance.argv("launch", "--ready", "notify", "--", SERVER, "--notify"))
+    line, code, *files = done.output.splitlines()
+    result = wait_failed(json.loads(line))
+    assert code == "code 1" and result["result"] == "failed"
+    assert "cannot write" in result["message"] and "No space left on device" in result["message"]
+    assert "TETHER_STATE_DIR" in result["message"]
+    assert set(files) <= {"lock", "launcher.log"}

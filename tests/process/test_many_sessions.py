@@ -1,0 +1,87 @@
+"""Many sessions at once: all are known, told and forgotten, at little cost. Row A5."""
+import json
+import os
+import sys
+
+import pytest
+
+from clients import check_peak, wait_for, watch
+from harness import LIMIT, Process
+from tether import Instance
+
+HOLD = r"""
+import socket, sys
+path, count, hello = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+held = []
+for i in range(count):
+    held.append(socket.socket(socket.AF_UNIX))
+    held[-1].connect(path)
+    if hello:
+        held[-1].sendall(hello.encode() + b"\n")
+        assert b"welcome" in held[-1].recv(200)
+print("holding", flush=True)
+sys.stdin.read()
+"""
+
+
+class Holders:
+    """Processes that hold many sessions and read nothing of what they are told."""
+
+    def __init__(self, instance, processes, each, **hello):
+        read, self.write = os.pipe()
+        text = json.dumps({"type": "hello", "protocol": 1, "role": "editor", **hello})
+        self.processes = [Process([sys.executable, "-I", "-S", "-c", HOLD,
+                                   instance.result["control"], str(each), text], stdin=read)
+                          for _ in range(processes)]
+        os.close(read)
+
+    def __enter__(self):
+        for process in self.processes:
+            process.expect("holding", limit=2 * LIMIT)
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.write)
+        for process in self.processes:
+            process.wait()
+            process.stop()
+
+
+def test_many_sessions_at_once_are_all_known_and_go_with_their_processes(state_dir):
+    """A5."""
+    with Instance(state_dir) as instance:
+        instance.launch()
+        with Holders(instance, 6, 10) as editors:
+            state = instance.status()
+            assert len(state["sessions"]) == 60 and state["why"] == "60 sessions"
+            assert {s["pid"] for s in state["sessions"]} == {process.pid for process in editors.processes}
+            assert instance.cli("stop").status == 1
+        with watch(instance) as control:
+            wait_for(control, lambda s: s["sessions"] == [])
+        assert os.listdir(os.path.join(instance.directory, "sessions")) == []
+
+
+def test_two_hundred_sessions_cost_little_time(state_dir):
+    with Instance(state_dir) as instance:
+        instance.launch()
+        with Holders(instance, 10, 20):
+            assert instance.status()["why"] == "200 sessions"  # though not all are listed
+            with open("/proc/%d/stat" % instance.result["daemon_pid"]) as file:
+                ticks = sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13])
+            assert ticks / os.sysconf("SC_CLK_TCK") < 3
+
+
+def test_two_hundred_sessions_that_read_nothing_cost_little_memory(state_dir):
+    with Instance(state_dir) as instance:
+        instance.launch()
+        with Holders(instance, 10, 20):
+            check_peak(instance.result["daemon_pid"], 24 * 1024)
+
+
+def test_a_state_with_many_long_names_can_still_be_told(state_dir):
+    with Instance(state_dir) as instance:
+        instance.launch()
+        with Holders(instance, 1, 80, project="/games/" + "x" * 1000):
+            status = instance.cli("status", "--json")
+            assert status.status == 0, status.output
+            assert len(json.loads(status.output)["sessions"]) == 80

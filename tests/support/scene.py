@@ -1,0 +1,210 @@
+"""What tests of owners, trees and replacements share: processes that live, die and report on cue.
+
+Where the system has an event (the end of a process, a line in a FIFO, a message), it is waited for.
+wait_until() is the one place that looks again and again, for what no event tells."""
+import errno
+import os
+import select
+import signal
+import sys
+import time
+
+from harness import BUILD, LIMIT, Process, children_of, descendants_of, describe, reap_adopted, wait_gone
+
+NEWER = os.path.join(BUILD, "linux." + os.uname().machine, "tests/tether-newer")
+PROBE = os.path.join(BUILD, "linux." + os.uname().machine, "tests/programs/probe")
+CLIENT = os.path.join(os.path.dirname(__file__), "session_client.py")
+
+
+def wait_until(condition, what, limit=LIMIT):
+    """Looks until the condition holds and returns its value."""
+    end = time.monotonic() + limit
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError("not within %g s: %s" % (limit, what))
+        select.select([], [], [], 0.005)
+
+
+def stays(pid, seconds):
+    """Whether the process is still there after this time; returns at once if it ends."""
+    try:
+        wait_gone(pid, seconds)
+    except TimeoutError:
+        return True
+    return False
+
+
+def state_of(pid):
+    """One letter, as of /proc/PID/stat; X for one that is gone."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
+def is_alive(pid):
+    """Whether there is such a process that is not a zombie."""
+    return state_of(pid) not in "ZX"
+
+
+def environment_of(pid):
+    """What the program was started with, as {name: value}."""
+    with open("/proc/%d/environ" % pid, "rb") as file:
+        entries = file.read().split(b"\0")
+    return dict(entry.decode(errors="replace").split("=", 1) for entry in entries if b"=" in entry)
+
+
+def command_of(pid):
+    with open("/proc/%d/cmdline" % pid, "rb") as file:
+        return file.read().decode(errors="replace").split("\0")[:-1]
+
+
+def owner_variables(pid, *aliases):
+    """What a server was told of its owner."""
+    environment = environment_of(pid)
+    return {name: value for name, value in environment.items()
+            if name.startswith("TETHER_OWNER") or name in aliases}
+
+
+def wait_alone(allowed=(), limit=LIMIT):
+    """Waits until none of our descendants is left but the allowed and those that the tests keep."""
+    end = time.monotonic() + limit
+    while True:
+        reap_adopted()
+        kept = set(allowed) | {process.pid for process in Process.running}
+        left = [pid for pid in descendants_of(os.getpid()) if pid not in kept]
+        if not left:
+            return
+        try:
+            wait_gone(left[0], max(0, end - time.monotonic()))
+        except TimeoutError:
+            raise TimeoutError("still there: %s" % [describe(pid) for pid in left]) from None
+
+
+class Fifo:
+    """A FIFO into which programs write lines; made for the options of the test server that take a
+    file. Lines are small, so they arrive whole."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        self.path = str(path)
+        self.fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self.data = b""
+
+    def line(self, limit=LIMIT):
+        end = time.monotonic() + limit
+        while b"\n" not in self.data:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                raise TimeoutError("no line in %s within %g s" % (self.path, limit))
+            self.data += os.read(self.fd, 65536)
+        line, self.data = self.data.split(b"\n", 1)
+        return line.decode()
+
+    def pids(self, count):
+        """The pids at the beginning of the next lines."""
+        return [int(self.line().split()[0]) for _ in range(count)]
+
+    def close(self):
+        os.close(self.fd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Watched:
+    """Processes held by pidfd, so that their end can be told from a number used again."""
+
+    def __init__(self, pids):
+        self.fds = {}
+        for pid in pids:
+            self.add(pid)
+
+    def add(self, pid):
+        try:
+            self.fds[os.pidfd_open(pid)] = pid
+        except OSError as error:
+            if error.errno != errno.ESRCH:
+                raise
+
+    def left(self):
+        return sorted(pid for fd, pid in self.fds.items() if not select.select([fd], [], [], 0)[0])
+
+    def wait(self, limit=LIMIT):
+        """Waits until all have ended; returns when that was."""
+        end = time.monotonic() + limit
+        for fd, pid in self.fds.items():
+            if not select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
+                raise TimeoutError("survived: %s" % [describe(pid) for pid in self.left()])
+        return time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for fd in self.fds:
+            os.close(fd)
+
+
+class SessionProcess(Process):
+    """A process that holds a session, as an editor would. Tell it "leave REASON" or "close"."""
+
+    def __init__(self, path, role="editor"):
+        super().__init__([sys.executable, "-S", "-E", CLIENT, path, role], stdin=-1)
+        self.expect("^(welcome|error) ")
+
+    @property
+    def welcomed(self):
+        return self.output.startswith("welcome ")
+
+    def tell(self, words):
+        self.popen.stdin.write(words.encode() + b"\n")
+        self.popen.stdin.flush()
+        self.expect("^done " + words)
+
+    def stop(self):
+        super().stop()
+        self.popen.stdin.close()
+
+
+def kill(pid, number=signal.SIGKILL):
+    """Signals one process that a test started, directly or not."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def server_of(instance):
+    """The pid of the instance's server, as soon as it has one."""
+    return wait_until(lambda: instance.status()["server"]["pid"], "there is a server")
+
+
+def find_daemon(instance):
+    """The daemon of this instance among what we started or adopted; None while there is none."""
+    for pid in descendants_of(os.getpid()):
+        try:
+            words = command_of(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if words[1:2] in (["daemon"], ["run"]) and str(instance.http) in words:
+            return pid
+    return None
+
+
+def find_guard(daemon):
+    """The guard below a daemon; None while there is none."""
+    for pid in children_of(daemon) if daemon else []:
+        try:
+            with open("/proc/%d/comm" % pid) as file:
+                if file.read() == "tether-guard\n":
+                    return pid
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return None
