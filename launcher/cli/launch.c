@@ -261,10 +261,12 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
 /* Somebody has the lock. If nobody listens, it is somebody who does not yet, or not any more. */
 static enum outcome join(struct launch *launch, const struct os_dir *dir) {
     struct error err = {0};
-    enum outcome outcome = AGAIN;
     struct client *client = malloc(sizeof *client);
-    int rc = client ? client_init(client, &launch->options, &err)
-                    : error_set(&err, -ENOMEM, "out of memory");
+    enum outcome outcome = AGAIN;
+    int rc;
+    if (!client)
+        return give_up(launch, EXIT_FAILED, "out of memory");
+    rc = client_init(client, &launch->options, &err);
     if (rc == 0) {
         outcome = adopt(launch, client);
         client_finish(client);

@@ -38,7 +38,9 @@ static void print_message(const json_t *message) {
 static void print_lines(const json_t *lines) {
     const json_t *line;
     size_t i;
-    json_array_foreach(lines, i, line) puts(json_string_value(line));
+    json_array_foreach(lines, i, line) {
+        puts(json_string_value(line));
+    }
 }
 
 /* Old lines and new ones in one request, so that none is lost in between. */

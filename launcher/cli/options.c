@@ -385,7 +385,9 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
     lifecycle_config_defaults(&options->config);
     if (!(scopes & SCOPE_DAEMON)) /* a daemon has been told everything by flags */
         read_variables(options, scopes, warnings);
-    variables = options->owner_wrong ? (struct lifecycle_process){0} : options->owner;
+    variables = options->owner;
+    if (options->owner_wrong)
+        variables.pid = variables.start = 0;
     options->owner = (struct lifecycle_process){0};
     options->owner_named = options->owner_wrong = false;
     rc = read_words(options, &words, err);

@@ -48,6 +48,8 @@ static void list_process(struct list *list, unsigned actor) {
 
 static void list_server(struct list *list) {
     const struct ghost *g = &list->n->ghost;
+    if (g->process == 1 && list->sc->plan->misfires)
+        list_add(list, LIFECYCLE_ON_DRAINED, 0);
     if (g->process == 1) {
         for (uint32_t seed = 0; seed < 2; seed++)
             list_add(list, LIFECYCLE_ON_EXIT, 0)->seed = seed;

@@ -3,7 +3,6 @@ import json
 import os
 import sys
 
-import pytest
 
 from clients import check_peak, wait_for, watch
 from harness import LIMIT, Process

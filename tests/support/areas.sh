@@ -65,7 +65,7 @@ run_pytest() {
     mkdir -p "$BUILD/logs" "$BUILD/tmp"
     rm -f "$counts"
     if ! (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 TETHER_TEST_COUNTS="$counts" \
-        TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" \
+        TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
         "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin -rs \
         --basetemp="$BUILD/tmp/$folder" "$folder" ${TEST_FILTER:+-k "$TEST_FILTER"}) >&2 &&
         [ ! -s "$counts" ]; then
@@ -181,13 +181,15 @@ prepare_areas() {
         is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
         case $area in
         lint) tools+=("${TOOLS_LINT[@]}") ;;
-        process | engine) tools+=("${TOOLS_PYTEST[@]}") ;;
+        process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
+        engine) tools+=("${TOOLS_PYTEST[@]}") ;;
         wine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
     [ ${#tools[@]} -eq 0 ] || need "${tools[@]}"
     cmd_build compiledb=yes
     for area in "$@"; do
+        if [ "$area" = process ]; then with_cache_lock nginx fetch_nginx; fi
         if [ "$area" = wine ]; then cmd_build platform=windows; fi
     done
 }
