@@ -22,7 +22,7 @@ const HEADLINES: Dictionary[String, String] = {
 	"launching": "Launching…",
 	"starting": "Starting…",
 	"ready": "Running",
-	"backoff": "Crashed, restarting…",
+	"backoff": "Restarting…",
 	"stopping": "Stopping…",
 	"stopped": "Stopped",
 	"failed": "Failed",
@@ -49,7 +49,7 @@ static func tone(state: String) -> Tone:
 static func headline(state: String, status: Dictionary) -> String:
 	var port: int = number(dictionary(status, "holder").get("port"))
 	if state == "blocked" and port > 0:
-		return "Port %d is taken" % port
+		return "Port %d taken" % port
 	return HEADLINES.get(state, state.capitalize())
 
 
@@ -58,12 +58,12 @@ static func reason(state: String, status: Dictionary) -> String:
 	var why: String = text(status.get("why"))
 	match state:
 		"ready":
-			return "Kept alive by: " + why if why else ""
+			return "Stays up: " + why if why else ""
 		"backoff":
 			var last: String = last_exit(status)
 			return "The server %s and is being started again." % last if last else REASONS[state]
-		"starting", "stopping":
-			return REASONS[state]
+		"blocked", "failed":
+			return "" if trouble(status) else REASONS[state] # told at length below
 	return REASONS.get(state, "")
 
 
@@ -149,6 +149,14 @@ static func is_older(version: String, other: String) -> bool:
 	return ours.size() < theirs.size()
 
 
+static func ports(server: Dictionary) -> String:
+	var http_port: int = number(server.get("http_port"))
+	var ws_port: int = number(server.get("ws_port"))
+	if http_port == 0:
+		return ""
+	return "%d, %d" % [http_port, ws_port] if ws_port else str(http_port)
+
+
 ## Who holds the port: "process 4711, /usr/bin/python3.11".
 static func holder(status: Dictionary) -> String:
 	var described: Dictionary = dictionary(status, "holder")
@@ -178,6 +186,11 @@ static func duration(milliseconds: int) -> String:
 	if minutes > 0:
 		return "%d min %d s" % [minutes, seconds % 60]
 	return "%d s" % seconds
+
+
+## The colour of words that stand back.
+static func dimmed(color: Color) -> Color:
+	return Color(color, color.a * 0.7)
 
 
 # What comes from a daemon of another version may be anything: these three never fail.
