@@ -88,6 +88,6 @@ void engine_string_assign(GDExtensionTypePtr target, const char *text);
 
 /* Makes the empty value of a type in raw storage, and ends such a value. */
 void engine_value_init(struct engine_value *value, GDExtensionVariantType type);
-void engine_value_finish(struct engine_value *value, GDExtensionVariantType type);
+void engine_value_finish(GDExtensionTypePtr value, GDExtensionVariantType type);
 
 #endif

@@ -61,6 +61,15 @@ void variant_init_converted(struct engine_variant *out, GDExtensionVariantType t
     engine.variant_construct(type, out, NULL, 0, &error);
 }
 
+void variant_assign_native(GDExtensionTypePtr target, GDExtensionVariantType type,
+                           const struct engine_variant *from) {
+    struct engine_variant converted;
+    variant_init_converted(&converted, type, from);
+    engine_value_finish(target, type);
+    engine.get_variant_to_type_constructor(type)(target, &converted);
+    variant_finish(&converted);
+}
+
 void variant_finish(struct engine_variant *variant) {
     engine.variant_destroy(variant);
 }

@@ -24,6 +24,10 @@ void variant_init_copy(struct engine_variant *out, GDExtensionConstVariantPtr fr
 void variant_init_native(struct engine_variant *out, GDExtensionVariantType type,
                          GDExtensionConstTypePtr native);
 
+/* Replaces the constructed value at `target` (as a ptrcall hands it over) by the variant's. */
+void variant_assign_native(GDExtensionTypePtr target, GDExtensionVariantType type,
+                           const struct engine_variant *from);
+
 /* The value converted to a type (an empty one if it cannot be). */
 void variant_init_converted(struct engine_variant *out, GDExtensionVariantType type,
                             const struct engine_variant *from);

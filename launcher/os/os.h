@@ -136,6 +136,10 @@ int os_child_start(struct os_child *child, const char *path, char *const *words,
  * closes its output. */
 void os_child_finish(struct os_child *child, bool kill_first);
 
+/* For a thread inside of another's process: signals are not for it, neither theirs nor the one for
+ * writing to a peer that is gone. */
+void os_thread_block_signals(void);
+
 /* This process's environment as it is now, NULL-terminated; another thread may be changing it. */
 char *const *os_environment(void);
 

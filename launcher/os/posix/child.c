@@ -19,6 +19,15 @@ char *const *os_environment(void) {
     return environ;
 }
 
+void os_thread_block_signals(void) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t others;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&others, faults[i]); /* for the host's crash handler, whosever the fault is */
+    pthread_sigmask(SIG_BLOCK, &others, NULL);
+}
+
 static int set_attributes(posix_spawnattr_t *attributes) {
     sigset_t none, all;
     sigemptyset(&none);
