@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "engine.h"
+#include "variant.h"
 
 #define CLASS_MAX_ARGUMENTS 4
 
@@ -24,13 +24,21 @@ struct class_method {
     bool is_const;                 /* does not change the object */
     uint32_t argument_count;
     struct class_argument arguments[CLASS_MAX_ARGUMENTS];
+    bool has_default;      /* of the last argument, which is an int or a bool */
+    int64_t default_value; /* of it */
 };
 
-/* Getter and setter are methods of the same table. */
+/* A value that each instance has, at this offset, as a `struct engine_variant` of the declared
+ * type. The getter is called get_NAME, the setter set_NAME; both are made here. */
 struct class_property {
     const char *name;
     GDExtensionVariantType type;
-    const char *getter, *setter;
+    size_t offset;
+    const char *default_text;    /* for texts; NULL: empty */
+    int64_t default_number;      /* for numbers and booleans */
+    const char *hint;            /* of an enumeration, as in "fixed,auto"; NULL: none */
+    void (*changed)(void *self); /* called after a set; may be NULL */
+    bool is_hidden;              /* kept, but not shown in the inspector */
 };
 
 struct class_signal {
@@ -42,7 +50,8 @@ struct class_signal {
 struct class_description {
     const char *name, *parent;
     size_t instance_size;
-    void (*init)(void *self); /* on zeroed memory */
+    void (*init)(void *self); /* on zeroed memory with the properties' defaults in it */
+    void (*attached)(void *self, GDExtensionObjectPtr object); /* may be NULL, as all of these */
     void (*finish)(void *self);
     const struct class_method *methods;
     size_t method_count;
