@@ -5,6 +5,8 @@ extends Node
 
 ## The state, the status or the settings are others than before.
 signal changed
+## The log begins anew: the server's last lines come again with the new session.
+signal log_begun
 ## A line for the log.
 signal logged(stream: String, line: String)
 ## Something that does not mend itself: shown as a toast.
@@ -22,7 +24,8 @@ const HEARD: Dictionary[StringName, StringName] = {&"state_changed": &"_on_state
 var server: RefCounted
 
 var _applied: Dictionary[String, Variant] = {}
-var _told: String = ""
+var _told: String = "" # the trouble that the user knows of
+var _starts_afresh: bool = false # once the server has stopped
 var _lost_timer: Timer = Timer.new()
 
 
@@ -55,12 +58,15 @@ func release() -> void:
 
 ## Starts the server with the settings as they are now, or adopts the one that runs.
 func start() -> void:
-	_apply_settings()
-	server.call("start")
+	if get_state() == "failed" and Words.text(get_status().get("state")) == "failed":
+		_start_afresh(false) # its daemon is still there, with the settings of then
+	else:
+		_launch()
 
 
 ## Stops the server. While other editors use it, only [param force] does.
 func stop(force: bool = false) -> void:
+	_starts_afresh = false
 	server.call("stop", force)
 
 
@@ -68,10 +74,20 @@ func restart() -> void:
 	server.call("restart")
 
 
-## Leaves the server that runs, which ends with its last editor, and starts with the new settings.
-func apply_settings() -> void:
-	server.call("detach", "disable")
-	start()
+## Leaves the server that runs and starts with the new settings. Where those are for the same ports, the
+## server has to be stopped first, for the other editors as well: only [param force] does that.
+func apply_settings(force: bool = false) -> void:
+	if is_staying():
+		_start_afresh(force)
+	else:
+		server.call("detach", "disable") # it ends if it was ours alone
+		_launch()
+
+
+## Whether the settings, as they are now, are for the ports of the server that runs.
+func is_staying() -> bool:
+	var wanted: Dictionary[String, Variant] = Settings.read([])
+	return wanted["http_port"] == _applied["http_port"] and wanted["ws_port"] == _applied["ws_port"]
 
 
 ## Writes another pair of ports into the project and starts there.
@@ -138,13 +154,21 @@ func get_other_editors() -> PackedStringArray:
 	return Words.other_editors(get_status(), OS.get_process_id())
 
 
-func _apply_settings() -> void:
+func _start_afresh(force: bool) -> void:
+	_starts_afresh = true
+	server.call("stop", force)
+
+
+func _launch() -> void:
+	log_begun.emit()
 	var warnings: PackedStringArray = []
 	_applied = Settings.read(warnings)
 	for warning: String in warnings:
 		push_warning("Tether: ", warning)
 		logged.emit("launcher", "warning: " + warning)
 	Settings.apply(_applied, server)
+	server.call("start")
+	changed.emit()
 
 
 func _on_settings_changed() -> void:
@@ -153,6 +177,9 @@ func _on_settings_changed() -> void:
 
 
 func _on_state_changed(state: String) -> void:
+	if _starts_afresh and state in ["off", "stopped"]:
+		_starts_afresh = false
+		_launch.call_deferred()
 	if state == "lost" and _lost_timer.is_stopped() and is_inside_tree():
 		_lost_timer.start()
 	elif state == "ready":
@@ -172,8 +199,7 @@ func _tell_trouble(state: String) -> void:
 	if _told == state + message:
 		return
 	_told = state + message
-	var headline: String = message.get_slice("\n", 0) if message else Words.headline(state, status)
-	needs_user.emit("Tether: " + headline, EditorToaster.SEVERITY_ERROR,
+	needs_user.emit("Tether: " + Words.brief(state, status), EditorToaster.SEVERITY_ERROR,
 			message + "\nThe Tether dock says more.")
 
 
@@ -193,7 +219,14 @@ func _on_adopted(daemon_pid: int) -> void:
 
 
 func _on_failed(_code: int, message: String) -> void:
-	logged.emit("launcher", message)
-	if not get_state() in ["blocked", "failed"]: # those are told when the state comes
+	var lines: PackedStringArray = message.split("\n", false)
+	for index: int in lines.size(): # below the first are the server's own last ones
+		logged.emit("stdout" if index else "launcher", lines[index])
+	_starts_afresh = false
+	_tell_refusal.call_deferred(message) # once the state, if it is another one now, has come, too
+
+
+## What was asked for was not done, but the server is as well as before.
+func _tell_refusal(message: String) -> void:
+	if server != null and not get_state() in ["blocked", "failed"]:
 		needs_user.emit("Tether: " + message.get_slice("\n", 0), EditorToaster.SEVERITY_WARNING, message)
-	changed.emit()

@@ -11,18 +11,12 @@ const TetherControl: GDScript = preload("control.gd")
 const Dock: GDScript = preload("dock/dock.gd")
 
 const TOOLS: String = "res://addons/tether/tools/registry.gd"
-## A command-line import or export without [code]--headless[/code] cannot be told from an editor, but
-## quits within three frames of the first scan of the project.
-const FRAMES_BEFORE_START: int = 10
-
 var _control: TetherControl
 var _dock: Dock
 var _tools: RefCounted
-var _frames: int = 0
 
 
 func _enter_tree() -> void:
-	set_process(false)
 	Settings.define()
 	Settings.define_personal(EditorInterface.get_editor_settings())
 	if not ClassDB.class_exists(&"TetherServer"):
@@ -53,19 +47,9 @@ func _disable_plugin() -> void:
 	Settings.forget_personal(EditorInterface.get_editor_settings())
 
 
-func _process(_delta: float) -> void:
-	_frames = 0 if EditorInterface.get_resource_filesystem().is_scanning() else _frames + 1
-	if _frames >= FRAMES_BEFORE_START:
-		set_process(false)
-		_control.start()
-
-
-## Whether somebody works with this editor: not for imports and exports, nor, unless asked for, in an
-## editor without a window.
+## An editor without a window has nobody to show a dock to, and no use for a server unless that is asked
+## for. (That an import or export starts none, the extension sees to: only it sees all arguments.)
 func _is_for_a_person() -> bool:
-	for argument: String in OS.get_cmdline_args():
-		if argument.begins_with("--export-") or argument == "--import":
-			return false
 	return DisplayServer.get_name() != "headless" or OS.get_environment("TETHER_HEADLESS") == "1"
 
 
@@ -80,7 +64,8 @@ func _set_up(server: RefCounted) -> void:
 	if (values["command"] as PackedStringArray).is_empty() and ResourceLoader.exists(TOOLS):
 		_tools = (load(TOOLS) as GDScript).new()
 		_tools.call("register", server)
-	set_process(values["autostart"] == Settings.Autostart.WITH_THE_EDITOR)
+	if values["autostart"] == Settings.Autostart.WITH_THE_EDITOR:
+		_control.start()
 
 
 func _on_needs_user(message: String, severity: EditorToaster.Severity, tooltip: String) -> void:

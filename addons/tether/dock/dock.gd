@@ -15,7 +15,7 @@ const TITLE: String = "Tether"
 ## From this width on, in unscaled pixels, log and clients stand beside the state.
 const WIDE: float = 620.0
 ## What the wide form needs for all that matters, in unscaled pixels.
-const WIDE_HEIGHT: float = 250.0
+const WIDE_HEIGHT: float = 270.0
 var _control: TetherControl
 var _frame: Control # the engine's dock around this one, where the engine has that
 var _columns: BoxContainer = BoxContainer.new()
@@ -46,6 +46,7 @@ func _init(control: TetherControl) -> void:
 func _enter_tree() -> void:
 	_control.changed.connect(refresh)
 	_control.logged.connect(_log.add)
+	_control.log_begun.connect(_log.clear)
 	_log.fill(_control.get_log(_log.get_capacity()))
 	apply_personal_settings()
 	refresh()
@@ -54,6 +55,7 @@ func _enter_tree() -> void:
 func _exit_tree() -> void:
 	_control.changed.disconnect(refresh)
 	_control.logged.disconnect(_log.add)
+	_control.log_begun.disconnect(_log.clear)
 
 
 func _notification(what: int) -> void:

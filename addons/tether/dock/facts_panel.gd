@@ -5,7 +5,7 @@ extends GridContainer
 const TetherControl: GDScript = preload("../control.gd")
 const Words: GDScript = preload("status_text.gd")
 
-const FACTS: PackedStringArray = ["Server", "Ports", "Owner", "Used by", "Uptime", "Restarts", "Last exit"]
+const FACTS: PackedStringArray = ["Server", "Ports", "Owner", "Used by", "Uptime", "Last exit"]
 const HAVE_UPTIME: PackedStringArray = ["starting", "ready", "backoff", "stopping"]
 
 var _control: TetherControl
@@ -14,6 +14,7 @@ var _values: Dictionary[String, Label] = {}
 var _clock: Timer = Timer.new()
 var _uptime: int = -1 # as the daemon said it last
 var _uptime_at: int = 0 # when that was
+var _restarts: int = 0
 
 
 func _init(control: TetherControl) -> void:
@@ -28,8 +29,11 @@ func _init(control: TetherControl) -> void:
 		_values[fact] = Label.new()
 		_values[fact].size_flags_horizontal = Control.SIZE_EXPAND_FILL
 		_values[fact].autowrap_mode = TextServer.AUTOWRAP_WORD_SMART
+		_values[fact].mouse_filter = Control.MOUSE_FILTER_PASS # for its tooltip
 		add_child(_names[fact])
 		add_child(_values[fact])
+	_values["Server"].autowrap_mode = TextServer.AUTOWRAP_OFF # a command may be long
+	_values["Server"].text_overrun_behavior = TextServer.OVERRUN_TRIM_ELLIPSIS
 	_clock.wait_time = 1.0
 	_clock.timeout.connect(_show_uptime)
 	add_child(_clock)
@@ -56,31 +60,33 @@ func note_uptime() -> void:
 
 
 func refresh() -> void:
-	var status: Dictionary = _control.get_status()
+	var is_alive: bool = Words.is_about_server(_control.get_state())
+	var status: Dictionary = _control.get_status() if is_alive else {}
 	var server: Dictionary = Words.dictionary(status, "server")
 	var own_pid: int = OS.get_process_id()
 	var pid: int = Words.number(server.get("pid"))
-	var command: String = "built in" if _control.is_built_in() else " ".join(
-			_control.server.get("command") as PackedStringArray)
-	_show_fact("Server", command + (" (%d)" % pid if pid else ""))
+	var command: PackedStringArray = _control.server.get("command")
+	_show_fact("Server", Words.command(command) + (" (%d)" % pid if pid else ""), " ".join(command))
 	_show_fact("Ports", Words.ports(server))
 	_show_fact("Owner", Words.owner(status, own_pid))
 	_show_fact("Used by", "\n".join(Words.session_names(status, own_pid)))
-	_show_fact("Restarts", str(Words.number(status["restarts"])) if status.has("restarts") else "")
+	_restarts = Words.number(status.get("restarts"))
 	_show_fact("Last exit", Words.last_exit(status))
 	_run_clock()
 
 
 ## A fact that is not known has no row.
-func _show_fact(fact: String, value: String) -> void:
+func _show_fact(fact: String, value: String, tooltip: String = "") -> void:
 	_values[fact].text = value
+	_values[fact].tooltip_text = tooltip
 	_values[fact].visible = value != ""
 	_names[fact].visible = value != ""
 
 
 func _show_uptime() -> void:
 	var is_known: bool = _uptime >= 0 and _control.get_state() in HAVE_UPTIME
-	_show_fact("Uptime", Words.duration(_uptime + Time.get_ticks_msec() - _uptime_at) if is_known else "")
+	var uptime: String = Words.duration(_uptime + Time.get_ticks_msec() - _uptime_at)
+	_show_fact("Uptime", "%s, %s" % [uptime, Words.restarts(_restarts)] if is_known else "")
 
 
 ## The uptime is only counted while somebody sees it.

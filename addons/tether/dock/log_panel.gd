@@ -60,9 +60,13 @@ func set_wrapping(is_wrapping: bool) -> void:
 
 ## Takes over lines of the past.
 func fill(lines: PackedStringArray) -> void:
-	_ring.clear()
+	clear()
 	for line: String in lines:
-		_ring.add("stdout", line)
+		add("stdout", line)
+
+
+func clear() -> void:
+	_ring.clear()
 	_show_again()
 
 
@@ -144,7 +148,7 @@ func _build() -> void:
 	_copy = _make_button("Copy the selected text, or all lines that are shown.")
 	_copy.pressed.connect(_on_copy)
 	_clear = _make_button("Clear the log here; the files of the log stay.")
-	_clear.pressed.connect(_on_clear)
+	_clear.pressed.connect(clear)
 	for button: Button in [_pause, _copy, _clear]:
 		row.add_child(button)
 	add_child(row)
@@ -187,8 +191,3 @@ func _on_pause_toggled(_is_paused: bool) -> void:
 
 func _on_copy() -> void:
 	DisplayServer.clipboard_set(get_shown_text())
-
-
-func _on_clear() -> void:
-	_ring.clear()
-	_show_again()

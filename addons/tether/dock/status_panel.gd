@@ -32,6 +32,7 @@ var _note: Label = Label.new()
 var _pending: HBoxContainer = HBoxContainer.new()
 var _pending_text: Label = Label.new()
 var _question: ConfirmationDialog = ConfirmationDialog.new()
+var _asked_for: Callable # what is done when the question is answered with yes
 var _spinner: Timer = Timer.new()
 var _turn: int = 0
 
@@ -42,7 +43,7 @@ func _init(control: TetherControl) -> void:
 	_build_url()
 	_build_notes()
 	_question.ok_button_text = "Stop for All"
-	_question.confirmed.connect(_control.stop.bind(true))
+	_question.confirmed.connect(_on_confirmed)
 	add_child(_question)
 	_spinner.wait_time = 0.1
 	_spinner.timeout.connect(_spin)
@@ -152,7 +153,7 @@ func _build_notes() -> void:
 	var button: Button = Button.new()
 	button.text = "Apply"
 	button.tooltip_text = "Leave the running server and start with the new settings."
-	button.pressed.connect(_control.apply_settings)
+	button.pressed.connect(_on_apply)
 	_pending.add_child(_pending_text)
 	_pending.add_child(button)
 	add_child(_pending)
@@ -171,13 +172,30 @@ func _on_start() -> void:
 
 
 func _on_stop() -> void:
+	_do_with_consent(_control.stop)
+
+
+func _on_apply() -> void:
+	if _control.is_staying():
+		_do_with_consent(_control.apply_settings)
+	else:
+		_control.apply_settings() # the others keep theirs
+
+
+## Calls an action that takes the server from all who use it; with true if others do, and the user wants it.
+func _do_with_consent(action: Callable) -> void:
 	var others: PackedStringArray = _control.get_other_editors()
 	if others.is_empty():
-		_control.stop()
+		action.call(false)
 		return
+	_asked_for = action
 	_question.dialog_text = "Other editors use this server, too:\n%s\n\nStop it for all of them?" % \
 			"\n".join(others)
 	_question.popup_centered()
+
+
+func _on_confirmed() -> void:
+	_asked_for.call(true)
 
 
 func _on_copy_url() -> void:

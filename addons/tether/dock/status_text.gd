@@ -62,6 +62,9 @@ static func reason(state: String, status: Dictionary) -> String:
 		"backoff":
 			var last: String = last_exit(status)
 			return "The server %s and is being started again." % last if last else REASONS[state]
+		"off":
+			var why_not: String = text(status.get("message"))
+			return "Not started: " + why_not if why_not else REASONS[state]
 		"blocked", "failed":
 			return "" if trouble(status) else REASONS[state] # told at length below
 	return REASONS.get(state, "")
@@ -78,6 +81,11 @@ static func trouble(status: Dictionary) -> String:
 
 static func last_exit(status: Dictionary) -> String:
 	return text(dictionary(dictionary(status, "server"), "last_exit").get("text"))
+
+
+## Whether there is a server (or was, just now) that the rest of the status is about.
+static func is_about_server(state: String) -> bool:
+	return state in ["starting", "ready", "backoff", "stopping", "failed", "lost"]
 
 
 ## Who owns the server: "this editor", or a project's name, or a process.
@@ -147,6 +155,26 @@ static func is_older(version: String, other: String) -> bool:
 		if ours[index].to_int() != theirs[index].to_int():
 			return ours[index].to_int() < theirs[index].to_int()
 	return ours.size() < theirs.size()
+
+
+## A command by its program's name, without the folder.
+static func command(words: PackedStringArray) -> String:
+	if words.is_empty():
+		return "built in"
+	return " ".join(PackedStringArray([words[0].get_file()]) + words.slice(1))
+
+
+static func restarts(count: int) -> String:
+	return "no restarts" if count == 0 else "1 restart" if count == 1 else "%d restarts" % count
+
+
+## A trouble in a few words, for a toast.
+static func brief(state: String, status: Dictionary) -> String:
+	var program: String = text(dictionary(status, "holder").get("executable")).get_file()
+	if state == "blocked" and program:
+		return "%s by %s" % [headline(state, status), program]
+	var said: String = trouble(status).get_slice("\n", 0).trim_suffix("; its last lines:")
+	return said if said else headline(state, status)
 
 
 static func ports(server: Dictionary) -> String:
