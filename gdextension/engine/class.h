@@ -14,7 +14,7 @@
 
 struct class_argument {
     const char *name;
-    GDExtensionVariantType type;
+    GDExtensionVariantType type; /* Nil: any Variant */
 };
 
 struct class_method {
