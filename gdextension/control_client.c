@@ -23,6 +23,9 @@ enum {
     HEALTHY_MS = 10000, /* a session that held so long makes attempts be counted anew */
 };
 
+/* The ids of requests, of which one of each kind is under way at most. */
+enum { LOG_REQUEST = 1, STOP_REQUEST, RESTART_REQUEST };
+
 enum phase { IDLE, LAUNCHING, CONNECTING, CONNECTED, RETRYING, LEAVING };
 
 /* One connection to a daemon; freed when the loop has let go of it. */
@@ -209,7 +212,7 @@ static void request(struct control_client *client, json_t *message) {
 
 static void request_stop(struct control_client *client) {
     client->stop_wanted = false;
-    request(client, json_pack("{s:i, s:s, s:b}", "id", 2, "type", "stop", "force",
+    request(client, json_pack("{s:i, s:s, s:b}", "id", STOP_REQUEST, "type", "stop", "force",
                               (int)client->stop_forced));
 }
 
@@ -317,7 +320,7 @@ static void on_welcome(struct control_client *client, json_t *message) {
     snprintf(client->token, sizeof client->token, "%s", message_text(message, "ws_token"));
     json_object_del(message, "ws_token");
     note_state(client, message);
-    request(client, json_pack("{s:i, s:s, s:i, s:b}", "id", 1, "type", "logs", "n",
+    request(client, json_pack("{s:i, s:s, s:i, s:b}", "id", LOG_REQUEST, "type", "logs", "n",
                               resumed ? 0 : LOG_WANTED, "follow", 1));
     if (client->leave_wanted)
         say_farewell(client);
@@ -350,12 +353,10 @@ static void tell_logged(struct control_client *client, const char *line) {
 }
 
 static void on_reply(struct control_client *client, const json_t *message, int64_t id) {
-    const json_t *line;
-    size_t i;
-    if (id == 1) {
+    if (id == LOG_REQUEST) {
         const json_t *lines = json_object_get(message, "lines");
-        json_array_foreach((json_t *)(uintptr_t)lines, i, line)
-            tell_logged(client, json_string_value(line));
+        for (size_t i = 0; i < json_array_size(lines); i++)
+            tell_logged(client, json_string_value(json_array_get(lines, i)));
     } else if (!json_is_true(json_object_get(message, "ok"))) {
         tell(client, CONTROL_REFUSED, message_text(message, "message"), 0, NULL);
     }
@@ -473,7 +474,7 @@ static void stop(struct control_client *client, bool force) {
 
 static void restart(struct control_client *client) {
     if (client->phase == CONNECTED && !is_ending(client))
-        request(client, json_pack("{s:i, s:s}", "id", 3, "type", "restart"));
+        request(client, json_pack("{s:i, s:s}", "id", RESTART_REQUEST, "type", "restart"));
     else
         start(client);
 }

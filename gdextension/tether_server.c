@@ -496,8 +496,8 @@ static const struct class_property properties[] = {
     {PROPERTY(idle_limit_ms), .type = INT},
     {PROPERTY(keep_on_exit), .type = BOOL},
     {PROPERTY(launcher), .type = STRING},
-    {"tools", DICTIONARY, offsetof(struct tether_server, tools), .is_hidden = true},
-    {"active", BOOL, offsetof(struct tether_server, active), .changed = active_changed},
+    {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools)},
+    {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
 };
 
 static const struct class_signal signals[] = {
