@@ -32,6 +32,7 @@ static struct {
     int calls;           /* of tools that are on the stack */
     int64_t hurry_until; /* 0: it does not hurry */
     int64_t sleep_before;
+    struct editor_loop_cost cost;
 } editor;
 
 void editor_loop_add(struct tether_server *server) {
@@ -126,21 +127,44 @@ static void settle_parting(void) {
 
 /* A handler of a signal may drop any server, so after each that had something to say the list is
  * looked at from its start; each has its turn once a frame. */
-static void on_frame(void) {
+static bool look_at_servers(void) {
     struct tether_server *server = editor.servers;
-    if (editor.calls > 0)
-        return;
+    bool did_something = false;
     tether_server_begin_frame(server);
     while (server) {
-        if (tether_server_frame(server))
+        if (tether_server_frame(server)) {
+            did_something = true;
             server = editor.servers;
-        else
+        } else {
             server = *tether_server_next(server);
+        }
     }
+    return did_something;
+}
+
+static void count_cost(bool was_busy, uint64_t ns) {
+    struct editor_loop_cost *cost = &editor.cost;
+    *(was_busy ? &cost->busy_frames : &cost->idle_frames) += 1;
+    *(was_busy ? &cost->busy_ns : &cost->idle_ns) += ns;
+    if (ns > cost->worst_ns)
+        cost->worst_ns = ns;
+}
+
+struct editor_loop_cost editor_loop_cost(void) {
+    return editor.cost;
+}
+
+static void on_frame(void) {
+    uint64_t began = uv_hrtime();
+    bool was_busy;
+    if (editor.calls > 0)
+        return;
+    was_busy = look_at_servers();
     if (editor.parting)
         settle_parting();
     if (editor.hurry_until)
         settle_hurry();
+    count_cost(was_busy, uv_hrtime() - began);
 }
 
 /* ---- the end ---- */

@@ -335,12 +335,21 @@ static void copy_member(json_t *to, const char *name, const json_t *from, const 
         json_decref(fallback);
 }
 
+static json_t *cost_json(void) {
+    struct editor_loop_cost cost = editor_loop_cost();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "idle_frames", (json_int_t)cost.idle_frames,
+                     "idle_ns", (json_int_t)cost.idle_ns, "busy_frames",
+                     (json_int_t)cost.busy_frames, "busy_ns", (json_int_t)cost.busy_ns, "worst_ns",
+                     (json_int_t)cost.worst_ns);
+}
+
 static json_t *status_json(const struct tether_server *server) {
     json_t *status = server->status ? json_copy(server->status) : json_object();
     json_object_del(status, "type");
     copy_member(status, "daemon_version", server->status, "version", json_string(""));
     json_object_set_new(status, "version", json_string(tether_version));
     json_object_set_new(status, "client_state", json_string(server->state));
+    json_object_set_new(status, "cost", cost_json());
     json_object_set_new(status, "bridged", json_boolean(server->is_bridged));
     json_object_set_new(status, "code", json_integer(server->code));
     json_object_set_new(status, "message", json_string(server->message ? server->message : ""));
