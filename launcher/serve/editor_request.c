@@ -64,7 +64,7 @@ static bool is_named(const struct text *text, const char *name) {
 static int on_header(llhttp_t *parser) {
     struct request *request = request_of(parser);
     struct text *name = &request->name, *value = &request->value;
-    if (memchr(name->at, ' ', name->length)) /* the parser may be built to allow it */
+    if (name->length == 0 || memchr(name->at, ' ', name->length)) /* the parser may allow it */
         return HPE_USER;
     while (value->length > 0 && strchr(" \t", value->at[value->length - 1]))
         value->length--;
