@@ -65,8 +65,10 @@ static void test_good(void **state) {
 static void test_no_http(void **state) {
     (void)state;
     EXPECT(400, "GET /editor HTTP/1.0\r\n" HOST REST, "GET /editor HTTP/2.0\r\n" HOST REST,
-           "GET /editor\r\n\r\n", "hello\r\n\r\n", "\r\n\r\n", GET HOST " folded\r\n" REST,
-           GET HOST "A: b\r\n\tc\r\n" REST, GET HOST "A b: c\r\n" REST, GET HOST "A: \x01\r\n" REST,
+           "GET /editor\r\n\r\n", "hello\r\n\r\n", "GET  /editor HTTP/1.1\r\n" HOST REST,
+           "GET /editor  HTTP/1.1\r\n" HOST REST, "\r\n" GET HOST REST, "\r\n\r\n",
+           GET HOST " folded\r\n" REST, GET HOST "A: b\r\n\tc\r\n" REST, GET HOST "A b: c\r\n" REST,
+           GET HOST "A: \x01\r\n" REST,
            GET HOST "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n" REST);
 }
 
