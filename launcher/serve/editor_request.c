@@ -64,6 +64,8 @@ static bool is_named(const struct text *text, const char *name) {
 static int on_header(llhttp_t *parser) {
     struct request *request = request_of(parser);
     struct text *name = &request->name, *value = &request->value;
+    if (name->length == 0 || memchr(name->at, ' ', name->length)) /* the parser may allow it */
+        return HPE_USER;
     while (value->length > 0 && strchr(" \t", value->at[value->length - 1]))
         value->length--;
     if (is_named(name, "host")) {
@@ -87,6 +89,16 @@ static int on_headers(llhttp_t *parser) {
     return 2; /* no body; what follows is not HTTP */
 }
 
+/* The parser is generous with blanks and line ends; a client of ours gives it no reason to. */
+static bool has_plain_start(const struct request *request, const char *head, size_t length) {
+    static const char version[] = " HTTP/1.1\r\n";
+    const char *end = request->target.at + request->target.length;
+    if (request->parser.method == HTTP_GET && request->target.at != head + strlen("GET "))
+        return false;
+    return (size_t)(head + length - end) >= strlen(version) &&
+           memcmp(end, version, strlen(version)) == 0;
+}
+
 /* Continued lines are of old; a reader that takes them and one that does not see different headers.
  */
 static bool has_continued_line(const char *head, size_t length) {
@@ -108,8 +120,8 @@ static bool read_request(struct request *request, const char *head, size_t lengt
     request->parser.data = request;
     return !has_continued_line(head, length) &&
            llhttp_execute(&request->parser, head, length) == HPE_PAUSED_UPGRADE &&
-           request->complete && request->parser.http_major == 1 &&
-           request->parser.http_minor == 1 && request->hosts == 1 && request->authorizations <= 1;
+           request->complete && has_plain_start(request, head, length) && request->hosts == 1 &&
+           request->authorizations <= 1;
 }
 
 /* ---- judging ---- */
