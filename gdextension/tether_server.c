@@ -368,7 +368,7 @@ static void run_get_status(void *self, const GDExtensionConstTypePtr *arguments,
     variant_init_json(&dictionary, status);
     variant_init_text(&key, "tools");
     variant_call((struct engine_variant *)(uintptr_t)&server->tools, "size", NULL, 0, &tools);
-    engine.variant_set_keyed(&dictionary, &key, &tools, &valid);
+    engine.variant_set(&dictionary, &key, &tools, &valid);
     variant_assign_native(result, DICTIONARY, &dictionary);
     variant_finish(&tools);
     variant_finish(&key);
@@ -400,7 +400,7 @@ static void run_register_tool(void *self, const GDExtensionConstTypePtr *argumen
     engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
     variant_call(&pair, "append", &parts[0], 1, NULL);
     variant_call(&pair, "append", &parts[1], 1, NULL);
-    engine.variant_set_keyed(&server->tools, &name, &pair, &valid);
+    engine.variant_set(&server->tools, &name, &pair, &valid);
     server->offer_pending = true;
     variant_finish(&pair);
     variant_finish(&parts[1]);

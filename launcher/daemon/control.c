@@ -283,8 +283,15 @@ static void request_status(struct session *session, const json_t *message) {
     session_send(session, reply);
 }
 
+struct log_request {
+    json_t *lines;
+    const char *since; /* a line's stamp; "" for all */
+};
+
 static void add_log_line(void *context, const char *line, size_t length) {
-    json_array_append_new(context, json_stringn(line, length));
+    const struct log_request *request = context;
+    if (strncmp(line, request->since, strlen(request->since)) >= 0)
+        json_array_append_new(request->lines, json_stringn(line, length));
 }
 
 /* The newest of these lines that fit into a line of the protocol; takes the reference. In JSON a
@@ -308,11 +315,13 @@ static json_t *newest_that_fit(json_t *lines) {
 static void request_logs(struct session *session, const json_t *message) {
     int64_t count = message_number(message, "n", 0);
     json_t *reply = json_pack("{s:O, s:b}", "id", json_object_get(message, "id"), "ok", 1);
-    json_t *lines = json_array();
+    struct log_request request = {json_array(), ""};
+    if (json_is_true(json_object_get(message, "since_start")))
+        request.since = session->control->daemon->log.began;
     if (count > 0)
         log_tail(&session->control->daemon->dir, "server.log",
-                 (size_t)(count < LOG_LINES_MOST ? count : LOG_LINES_MOST), add_log_line, lines);
-    json_object_set_new(reply, "lines", newest_that_fit(lines));
+                 (size_t)(count < LOG_LINES_MOST ? count : LOG_LINES_MOST), add_log_line, &request);
+    json_object_set_new(reply, "lines", newest_that_fit(request.lines));
     session_send(session, reply);
     session->wants_log = json_is_true(json_object_get(message, "follow"));
 }
