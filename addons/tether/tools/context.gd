@@ -18,10 +18,10 @@ var messages: LogBuffer
 var game: GameLink
 var docs: ClassDocs = ClassDocs.new()
 
-## The actions that tools made: for each history the versions and names, newest last.
-var _made: Dictionary[int, Array] = {}
-## The history that the last tool changed.
-var _last_history: int = -1
+## The actions that tools made, newest last, as in undo_states().
+var _made: Array[Array] = []
+## Instance ids of parts of the editor that were looked for.
+var _controls: Dictionary[String, int] = {}
 var _slice_start: int = 0
 
 
@@ -83,6 +83,14 @@ func _modal_dialog() -> Window:
 		if window != null and window != main and window.visible and window.exclusive:
 			return window
 	return null
+
+
+## A part of the editor's window by its class, which no other way leads to; null if there is none.
+func find_control(type: String) -> Node:
+	if not is_instance_id_valid(_controls.get(type, 0)):
+		var found: Array[Node] = EditorInterface.get_base_control().find_children("*", type, true, false)
+		_controls[type] = found[0].get_instance_id() if not found.is_empty() else 0
+	return instance_from_id(_controls[type]) as Node if is_instance_id_valid(_controls[type]) else null
 
 
 # ---- the edited scene --------------------------------------------------------------------------
@@ -158,24 +166,40 @@ func commit(target: Object, execute: bool = true) -> void:
 ## Notes that the newest action of a history was made by a tool.
 func remember(id: int) -> void:
 	var actions: UndoRedo = plugin.get_undo_redo().get_history_undo_redo(id)
-	_last_history = id
-	if not _made.has(id):
-		_made[id] = []
-	_made[id].append([actions.get_version(), actions.get_current_action_name()])
-	if _made[id].size() > 500:
-		_made[id] = _made[id].slice(250)
+	_made.append([id, actions.get_version(), actions.get_current_action_name()])
+	if _made.size() > 1000:
+		_made = _made.slice(500)
 
 
-## The history of the last tool that changed something, or of the edited scene.
-func history() -> int:
+func is_made_by_tool(state: Array) -> bool:
+	return state in _made
+
+
+## The state of each history that undo and redo look at: [id, version, name of the newest action].
+func undo_states() -> Dictionary[int, Array]:
 	var undo: EditorUndoRedoManager = plugin.get_undo_redo()
-	if _last_history >= 0 and undo.get_history_undo_redo(_last_history) != null:
-		return _last_history
-	return undo.get_object_history_id(scene()) if scene() != null else EditorUndoRedoManager.GLOBAL_HISTORY
+	var states: Dictionary[int, Array] = {}
+	var ids: Array[int] = [EditorUndoRedoManager.GLOBAL_HISTORY]
+	if scene() != null:
+		ids.append(undo.get_object_history_id(scene()))
+	for id: int in ids:
+		var actions: UndoRedo = undo.get_history_undo_redo(id)
+		states[id] = [id, actions.get_version(), actions.get_current_action_name() if actions.has_undo() else ""]
+	return states
 
 
-func is_made_by_tool(id: int, version: int, name: String) -> bool:
-	return [version, name] in _made.get(id, [])
+## Chooses an entry of the editor's menu by its shortcut, as the user would; false if there is none.
+## Undoing a history directly would leave the editor's list of actions behind.
+func press_shortcut(action: StringName) -> bool:
+	var bar: Node = find_control("EditorTitleBar")
+	for menu: PopupMenu in bar.find_children("*", "PopupMenu", true, false) if bar != null else []:
+		for index: int in menu.item_count:
+			var shortcut: Shortcut = menu.get_item_shortcut(index)
+			for event: InputEvent in InputMap.action_get_events(action) if shortcut != null else []:
+				if shortcut.events.any(func(own: InputEvent) -> bool: return own != null and own.is_match(event)):
+					menu.id_pressed.emit(menu.get_item_id(index))
+					return true
+	return false
 
 
 # ---- files -------------------------------------------------------------------------------------

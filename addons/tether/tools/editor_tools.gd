@@ -74,11 +74,11 @@ func _state(_arguments: Dictionary) -> Dictionary:
 ## The titles of the tabs of scenes with unsaved changes; the engine tells it nowhere else.
 func _unsaved() -> Array[String]:
 	var found: Array[String] = []
-	for tabs: Node in EditorInterface.get_base_control().find_children("*", "EditorSceneTabs", true, false):
-		for bar: TabBar in tabs.find_children("*", "TabBar", true, false):
-			for index: int in bar.tab_count:
-				if bar.get_tab_title(index).ends_with("(*)"):
-					found.append(bar.get_tab_title(index).trim_suffix("(*)"))
+	var tabs: Node = _context.find_control("EditorSceneTabs")
+	for bar: TabBar in tabs.find_children("*", "TabBar", true, false) if tabs != null else []:
+		for index: int in bar.tab_count:
+			if bar.get_tab_title(index).ends_with("(*)"):
+				found.append(bar.get_tab_title(index).trim_suffix("(*)"))
 	return found
 
 
@@ -161,20 +161,39 @@ func _log(arguments: Dictionary) -> Dictionary:
 
 
 func _undo(arguments: Dictionary) -> Dictionary:
-	var id: int = _context.history()
-	var actions: UndoRedo = _context.plugin.get_undo_redo().get_history_undo_redo(id)
-	if actions == null or not actions.has_undo():
+	var before: Dictionary[int, Array] = _context.undo_states()
+	var newest: Array = before.values().filter(func(state: Array) -> bool: return state[2] != "")
+	if newest.is_empty():
 		return Context.failure("There is nothing to undo.")
-	var name: String = actions.get_current_action_name()
-	if not arguments["any"] and not _context.is_made_by_tool(id, actions.get_version(), name):
-		return Context.failure("The last change, '%s', was not made by a tool. To undo it all the same, give \"any\": true." % name)
-	if not actions.undo():
-		return Context.failure("'%s' could not be undone." % name)
-	return {"undone": name, "next": actions.get_current_action_name() if actions.has_undo() else ""}
+	if not arguments["any"] and not newest.any(_context.is_made_by_tool):
+		return _not_ours(newest[-1][2])
+	if not _context.press_shortcut(&"ui_undo"):
+		return Context.failure("The editor's menu has no entry for undo.")
+	var undone: Array = _changed(before)
+	if undone.is_empty():
+		return Context.failure("Nothing was undone; editor_log may say why.")
+	if not arguments["any"] and not _context.is_made_by_tool(undone):
+		_context.press_shortcut(&"ui_redo")
+		return _not_ours(undone[2])
+	return {"undone": undone[2]}
+
+
+func _not_ours(name: String) -> Dictionary:
+	return Context.failure("The last change, '%s', was not made by a tool. To undo it all the same, give \"any\": true." % name)
 
 
 func _redo(_arguments: Dictionary) -> Dictionary:
-	var actions: UndoRedo = _context.plugin.get_undo_redo().get_history_undo_redo(_context.history())
-	if actions == null or not actions.has_redo() or not actions.redo():
-		return Context.failure("There is nothing to redo.")
-	return {"redone": actions.get_current_action_name()}
+	var before: Dictionary[int, Array] = _context.undo_states()
+	if not _context.press_shortcut(&"ui_redo"):
+		return Context.failure("The editor's menu has no entry for redo.")
+	var changed: Array = _changed(before)
+	return Context.failure("There is nothing to redo.") if changed.is_empty() else {"redone": _context.undo_states()[changed[0]][2]}
+
+
+## The former state of the history that has moved, or [].
+func _changed(before: Dictionary[int, Array]) -> Array:
+	var after: Dictionary[int, Array] = _context.undo_states()
+	for id: int in before:
+		if after.get(id, []) != before[id]:
+			return before[id]
+	return []

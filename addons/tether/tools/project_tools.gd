@@ -267,8 +267,8 @@ func _stop_game(_arguments: Dictionary) -> Dictionary:
 
 
 func _output(arguments: Dictionary) -> Dictionary:
-	var panels: Array[Node] = EditorInterface.get_base_control().find_children("*", "EditorLog", true, false)
-	var texts: Array[Node] = panels[0].find_children("*", "RichTextLabel", true, false) if not panels.is_empty() else []
+	var panel: Node = _context.find_control("EditorLog")
+	var texts: Array[Node] = panel.find_children("*", "RichTextLabel", true, false) if panel != null else []
 	if texts.is_empty():
 		return Context.failure("This editor has no Output panel that can be read.")
 	var text: String = (texts[0] as RichTextLabel).get_parsed_text().strip_edges(false, true)
@@ -286,7 +286,8 @@ func _output(arguments: Dictionary) -> Dictionary:
 ## What the list of errors in the debugger shows; the engine gives it nowhere else.
 func _debugger_errors() -> Array[String]:
 	var found: Array[String] = []
-	for debugger: Node in EditorInterface.get_base_control().find_children("*", "ScriptEditorDebugger", true, false):
+	var debuggers: Node = _context.find_control("EditorDebuggerNode")
+	for debugger: Node in debuggers.find_children("*", "ScriptEditorDebugger", true, false) if debuggers != null else []:
 		for tree: Tree in debugger.find_children("*", "Tree", true, false):
 			# Errors stand in two columns: the time, and the text.
 			if tree.columns != 2 or tree.get_root() == null or not tree.hide_root:

@@ -86,7 +86,8 @@ func call_tool(arguments: Variant, name: String) -> Variant:
 	var mark: int = context.messages.mark()
 	var method: Callable = tool["call"]
 	var answer: Variant = await method.call(checked["value"])
-	if answer == null:
+	# A script error ends a function early, with the null or {} of its type; no tool answers that.
+	if answer == null or answer is Dictionary and answer.is_empty():
 		var errors: Array[String] = context.messages.errors_since(mark)
 		return Context.failure("The tool '%s' failed inside. %s" % [name, " ".join(errors.slice(0, 3))])
 	return answer

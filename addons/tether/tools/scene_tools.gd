@@ -153,13 +153,12 @@ func _save(arguments: Dictionary) -> Dictionary:
 	var path: String = _context.writable_path(root.scene_file_path if target.is_empty() else target, problem)
 	if path.is_empty() or not _may_be_scene(path, arguments["overwrite"] or path == root.scene_file_path, problem):
 		return problem
-	if target.is_empty() or path == root.scene_file_path:
-		var error: Error = EditorInterface.save_scene()
-		if error != OK:
-			return Context.failure("'%s' could not be saved: %s." % [path, error_string(error)])
-	else:
-		EditorInterface.save_scene_as(path)
-	return {"saved": path} if FileAccess.file_exists(path) else Context.failure("'%s' could not be saved; editor_log may say why." % path)
+	var before: int = FileAccess.get_modified_time(path)
+	var mark: int = _context.messages.mark()
+	# Without a window there is nothing to make a preview from.
+	EditorInterface.save_scene_as(path, DisplayServer.get_name() != "headless")
+	var failed: bool = FileAccess.get_modified_time(path) == before and not _context.messages.errors_since(mark).is_empty()
+	return {"saved": path} if FileAccess.file_exists(path) and not failed else Context.failure("'%s' could not be saved; editor_log may say why." % path)
 
 
 func _may_be_scene(path: String, overwrite: bool, problem: Dictionary) -> bool:

@@ -186,7 +186,8 @@ func _check(arguments: Dictionary) -> Dictionary:
 
 
 func _run(arguments: Dictionary) -> Dictionary:
-	var head: Array[String] = [_ignored_warnings()] + RUN_HEAD
+	var head: Array[String] = [_ignored_warnings()]
+	head.append_array(RUN_HEAD)
 	var script: GDScript = GDScript.new()
 	script.source_code = "\n".join(head) + "\n" + _indented(arguments["code"]) + "\n"
 	var mark: int = _context.messages.mark()
