@@ -54,8 +54,10 @@ func _serve(request: Dictionary) -> void:
 		"call":
 			var tool: Dictionary = _server.tools.get(request["tool"], {})
 			var start: int = Time.get_ticks_usec()
+			var frame: int = Engine.get_process_frames()
 			answer = {"missing": true} if tool.is_empty() else await tool["callable"].call(request["arguments"])
-			_send({"answer": answer, "usec": Time.get_ticks_usec() - start})
+			_send({"answer": answer, "usec": Time.get_ticks_usec() - start,
+					"frames": Engine.get_process_frames() - frame})
 			return
 		"list":
 			answer = {}

@@ -46,7 +46,8 @@ class ToolsEditor:
         self.process = Process([ENGINE, *(arguments or ("--headless",)), "--editor", "--path", project],
                                environment)
         self.connection = None
-        self.last_usec = 0
+        self.last_usec = 0  # how long the last call took
+        self.last_frames = 0  # and how many frames the editor had meanwhile
 
     def __enter__(self):
         try:
@@ -76,6 +77,7 @@ class ToolsEditor:
         """The answer of a tool; raises Refused with the text if it is an error."""
         reply = self.request(op="call", tool=tool, arguments=arguments)
         self.last_usec = reply["usec"]
+        self.last_frames = reply["frames"]
         answer = reply["answer"]
         assert isinstance(answer, dict) and "missing" not in answer, (tool, answer)
         if "error" in answer:
@@ -116,3 +118,22 @@ class ToolsEditor:
         assert status == 0, (status, self.process.output[-3000:])
         return [line for line in complaints(self.process.output)
                 if not any(part in line for part in expected)]
+
+
+class Display:
+    """A screen that nobody sees, for editors that draw."""
+
+    def __init__(self, size="1280x800x24"):
+        reading, writing = os.pipe()
+        self.process = Process(["Xvfb", "-displayfd", str(writing), "-screen", "0", size, "-nolisten", "tcp"],
+                               pass_fds=(writing,))
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            self.name = ":" + pipe.readline().strip()
+        assert self.name != ":", "Xvfb did not start:\n" + self.process.output
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stop()
