@@ -45,7 +45,7 @@ def check_adding_and_setting(tools):
     assert tools.call("node_add", type="Sprite2D", name="Hero", properties={
         "position": [10, 20], "modulate": "#ff8000", "process_mode": "always"}) == {"added": "Hero", "type": "Sprite2D"}
     found = tools.call("node_get", path="Hero")
-    assert found["properties"] == {"position": vector(10, 20), "modulate": {"Color": [1, 0.501961, 0, 1]},
+    assert found["properties"] == {"position": vector(10, 20), "modulate": {"Color": [1, 0.5019608, 0, 1]},
                                    "process_mode": 3}
     tools.call("node_set", path="Hero", properties={"position:x": 7, "position:y": 8, "scale": {"x": 2, "y": 3},
                                                     "texture_filter": "TEXTURE_FILTER_NEAREST", "flip_h": True})
@@ -71,7 +71,7 @@ def check_refusals_of_values(tools):
             ({"process_mode": "sometimes"}, ["'sometimes'", "Inherit", "Always"]),
             ({"visible": 1}, ["true or false"]),
             ({"texture": "res://no.png"}, ["no resource at 'res://no.png'"]),
-            ({"texture": {"type": "RectangleShape2D"}}, ["Texture2D is wanted", "RectangleShape2D"]),
+            ({"texture": {"type": "RectangleShape2D"}}, ["Wanted is Texture2D", "RectangleShape2D"]),
             ({"material:albedo": 1}, ["'material' is empty"]),
             ({"name": "x"}, ["node_move"]), ({}, ["nothing to set"])):
         text = tools.refusal("node_set", path="Hero", properties=values)

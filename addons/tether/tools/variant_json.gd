@@ -278,8 +278,7 @@ func _decode(json: Variant, expected: Dictionary) -> Variant:
 
 
 func _wrong(json: Variant, wanted: String) -> Variant:
-	return _fail("%s is wanted here, not %s." % [wanted.left(1).to_upper() + wanted.substr(1),
-			JSON.stringify(json).left(100)])
+	return _fail("Wanted is %s, not %s." % [wanted, JSON.stringify(json).left(100)])
 
 
 ## A tagged value where another type is expected: converted if nothing is lost.
@@ -293,7 +292,7 @@ func _fit(value: Variant, expected: Dictionary) -> Variant:
 			[TYPE_VECTOR2, TYPE_VECTOR2I], [TYPE_VECTOR3, TYPE_VECTOR3I], [TYPE_VECTOR4, TYPE_VECTOR4I]]:
 		if typeof(value) in pair and type in pair:
 			return type_convert(value, type)
-	return _fail("%s is wanted here, not %s." % [type_string(type), type_string(typeof(value))])
+	return _fail("Wanted is %s, not %s." % [type_string(type), type_string(typeof(value))])
 
 
 func _decode_free(json: Variant) -> Variant:
@@ -547,7 +546,7 @@ func _decode_object(json: Variant, expected: Dictionary) -> Variant:
 		return null
 	var wanted: String = _wanted_class(expected)
 	if value != null and not wanted.is_empty() and not _is_any(value, wanted):
-		return _fail("%s is wanted here, not a %s." % [wanted.replace(",", " or "), value.get_class()])
+		return _fail("Wanted is %s, not a %s." % [wanted.replace(",", " or "), value.get_class()])
 	return value
 
 
@@ -575,7 +574,7 @@ func _named_object(path: String, expected: Dictionary) -> Object:
 		return _load(path)
 	var wanted: String = _wanted_class(expected)
 	if wanted.is_empty() or ClassDB.is_parent_class(wanted, "Resource"):
-		return _fail("A resource is wanted here: its path ('res://…'), or {\"type\": \"ClassName\", \"properties\": {…}}, not '%s'." % path)
+		return _fail("Wanted is a resource: its path ('res://…'), or {\"type\": \"ClassName\", \"properties\": {…}}, not '%s'." % path)
 	return _find_node(path)
 
 
