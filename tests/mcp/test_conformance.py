@@ -80,7 +80,7 @@ def read_results(folder):
     """The checks of every scenario that was run: {scenario: [check]}."""
     results = {}
     for entry in sorted(os.listdir(folder)):
-        match = re.match(r"server-(.+?)-\d{4}-\d\d-\d\d", entry)
+        match = re.match(r"server-(.+?)-\d{4}-\d\d-\d\dT", entry)
         path = os.path.join(folder, entry, "checks.json")
         if match and os.path.exists(path):
             with open(path) as file:
