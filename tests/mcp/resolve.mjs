@@ -1,10 +1,10 @@
-// Lets scripts of this folder import packages from the folder that TETHER_NODE names, where ./dev has
-// installed them, so that nothing is installed into the source tree. Use: node --import resolve.mjs
+// Lets scripts of tests/ import packages from the folder that TETHER_NODE names, where ./dev has installed
+// them, so that nothing is installed into the source tree. Use: node --import resolve.mjs
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const packages = pathToFileURL(`${process.env.TETHER_NODE}/package.json`).href;
-const here = new URL(".", import.meta.url).href;
+const here = new URL("..", import.meta.url).href;
 
 registerHooks({
     resolve(name, context, next) {
