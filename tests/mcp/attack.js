@@ -16,7 +16,7 @@ async function attack(host, httpPort, wsPort) {
 
     async function tryFetch(name, path, options) {
         try {
-            const answer = await fetch(base + path, { signal: AbortSignal.timeout(10000), ...options });
+            const answer = await fetch(path ? base + path : location.href, { signal: AbortSignal.timeout(10000), ...options });
             outcome[name] = { type: answer.type, status: answer.status, text: await answer.text() };
         } catch (error) {
             outcome[name] = "refused";
@@ -83,7 +83,6 @@ async function attack(host, httpPort, wsPort) {
     await trySocket("editor", wsPort, "/editor");
     await trySocket("editor with a protocol", wsPort, "/editor", ["mcp"]);
     await trySocket("socket on the other port", httpPort, "/editor");
-    const own = await fetch(location.href);
-    outcome.control = { status: own.status, text: (await own.text()).slice(0, 20) };
+    await tryFetch("control", "", {});
     return outcome;
 }

@@ -98,10 +98,11 @@ def test_F7_sdk_client(server, sdk, era, transport):
 
 
 def test_F7_without_an_editor(server):
-    """F7: a client that comes before any editor finds the server's own tools, and a clear error."""
+    """F7: a client that comes before any editor finds the server's own tools, and is told what to do."""
     seen = run_client(server, "v2", "modern", "http", ["tools", "unknown", "editors"])
     assert set(seen["tools"]) == {"editor_select", "editors_list"}
-    assert seen["unknown"].get("code") == -32602
+    result = seen["unknown"]["result"]
+    assert result["isError"] is True and "Godot" in result["content"][0]["text"]
 
 
 # ---- the Inspector -------------------------------------------------------------------------------
@@ -109,14 +110,14 @@ def test_F7_without_an_editor(server):
 def inspect(server, home, era, transport, *arguments):
     """Runs the Inspector's command line; returns the result that it prints."""
     target = [server.url] if transport == "http" else front_command(server)
-    options = ["--cli", "--protocol-era", era, "--format", "json", "--quiet", *arguments]
+    options = ["--protocol-era", era, "--format", "json", "--quiet", *arguments]
     if transport == "stdio":
         # What is behind the target would be taken for the server's own options.
         config = home / "servers.json"
         config.write_text(json.dumps({"mcpServers": {"tether": {
             "command": target[0], "args": target[1:], "env": server.env}}}))
         target = ["--config", str(config), "--server", "tether"]
-    done = run(node(INSPECTOR, *options, *target), node_env(HOME=str(home), **server.env), limit=60)
+    done = run(node(INSPECTOR, "--cli", *target, *options), node_env(HOME=str(home), **server.env), limit=60)
     assert done.status == 0, done.output[-3000:]
     return json.loads(done.output.strip().splitlines()[-1])["result"]
 
