@@ -11,7 +11,7 @@ import socket
 import time
 
 import editor
-from harness import LIMIT, Process, free_ports
+from harness import LIMIT, Process, end_strays, free_ports
 from tether import SERVER, can_bind
 
 ENGINE_TESTS = os.path.join(editor.ROOT, "tests/engine")
@@ -57,7 +57,7 @@ class Link:
 
     def _read_more(self, end, process):
         sources = [self.listener] + ([self.stream] if self.stream else [])
-        ready = select.select(sources + [process.popen.stdout] * 0, [], [],
+        ready = select.select(sources, [], [],
                               max(0, min(1.0, end - time.monotonic())))[0]
         if self.stream in ready:
             try:
@@ -270,11 +270,17 @@ class Scene:
         self.close()
 
 
-def keep(scene):
-    """Keeps an editor beyond the test that comes next: for fixtures of a whole file."""
-    Process.running.remove(scene.process)
-    return scene
-
-
-def unkeep(scene):
+def shared_scene(folder, **options):
+    """An editor for all tests of a file, as the body of a fixture: it stays when a test ends, and
+    closes without a complaint and without a process of ours when the last one has."""
+    state_dir = os.path.join(folder, "state")
+    os.mkdir(state_dir, 0o700)
+    scene = Scene(os.path.join(folder, "p"), state_dir, **options)
+    Process.running.remove(scene.process)  # what is in that list ends with each test
+    yield scene
     Process.running.append(scene.process)
+    try:
+        assert scene.quit() == []
+        assert end_strays() == []
+    finally:
+        scene.close()
