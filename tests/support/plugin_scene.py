@@ -11,7 +11,7 @@ import socket
 import time
 
 import editor
-from harness import LIMIT, Process, end_strays, free_ports
+from harness import LIMIT, Process, end_strays, free_ports, wait_gone
 from tether import SERVER, can_bind
 
 ENGINE_TESTS = os.path.join(editor.ROOT, "tests/engine")
@@ -87,7 +87,8 @@ class Link:
                 return value
             if time.monotonic() > end:
                 raise AssertionError("no %s within %g s; last events: %s\n%s" % (
-                    what, limit, self.events[-8:], process.output[-2000:]))
+                    what, limit, [event for event in self.events if event["event"] != "log"][-8:],
+                    process.output[-1000:]))
             self._read_more(end, process)
 
     def send(self, code):
@@ -131,6 +132,11 @@ class Server:
     def status(self):
         return self.call("get_status")
 
+    def forget(self):
+        """Looks at no event from before now."""
+        self.scene.run("")
+        self.seen = len(self.scene.link.events)
+
     def expect(self, kind, limit=LIMIT, **values):
         """Waits for the next event of this kind with these values, and looks at none before it again."""
         def find():
@@ -164,13 +170,18 @@ class Server:
 
     def start(self):
         """Starts it and waits until it is up; returns the server's pid."""
+        self.forget()
         self.do("start")
         self.wait_state("ready")
         return self.server_pid()
 
     def stop(self):
+        """Stops it and waits until its daemon is gone."""
+        self.forget()
+        daemon = self.daemon_pid()
         self.do("stop", True)
         self.wait_state("stopped")
+        wait_gone(daemon)
 
     def ports_are_free(self):
         return can_bind(self.http) and (self.ws == 0 or can_bind(self.ws))
@@ -235,12 +246,12 @@ class Scene:
         """Runs lines of GDScript in the editor, as the body of a function that has `driver`."""
         return self.result(self.post(code), limit)
 
-    def server(self, name, ports=None, command=(SERVER,), **properties):
+    def server(self, name, pair=None, command=(SERVER,), with_log=True, **properties):
         """Makes a TetherServer, with the test server as its command and ports of its own."""
-        ports = ports or free_ports()
-        properties.update(command=list(command), http_port=ports[0], ws_port=ports[1])
-        self.run("driver.make(%s, %s)" % (json.dumps(name), json.dumps(properties)))
-        return Server(self, name, ports)
+        pair = pair or free_ports()
+        properties.update(command=list(command), http_port=pair[0], ws_port=pair[1])
+        self.run("driver.make(%s, %s, %s)" % (json.dumps(name), json.dumps(properties), json.dumps(with_log)))
+        return Server(self, name, pair)
 
     def subject(self, ports):
         """The server of the plugin beside the driver."""

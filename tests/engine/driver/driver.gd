@@ -58,18 +58,19 @@ func tell(message: Dictionary) -> void:
 
 
 ## Makes a server that is told about under this name.
-func make(called: String, properties: Dictionary) -> RefCounted:
+func make(called: String, properties: Dictionary, with_log: bool) -> RefCounted:
 	var server: RefCounted = ClassDB.instantiate(&"TetherServer")
 	for key: String in properties:
 		server.set(key, properties[key])
 	servers[called] = server
-	watch(called, server)
+	watch(called, server, with_log)
 	return server
 
 
-func watch(called: String, server: RefCounted) -> void:
+func watch(called: String, server: RefCounted, with_log: bool = true) -> void:
 	server.connect(&"state_changed", _on_state.bind(called))
-	server.connect(&"log_line", _on_log.bind(called))
+	if with_log:
+		server.connect(&"log_line", _on_log.bind(called))
 	server.connect(&"adopted", _on_adopted.bind(called))
 	server.connect(&"failed", _on_failed.bind(called))
 
