@@ -152,16 +152,18 @@ bool variant_call(struct engine_variant *self, const char *method,
                   const struct engine_variant *arguments, int count,
                   struct engine_variant *result) {
     struct engine_name name;
-    struct engine_variant ignored, *out = result ? result : &ignored;
+    struct engine_variant returned;
     GDExtensionConstVariantPtr pointers[VARIANT_MAX_ARGUMENTS];
     GDExtensionCallError error = {0};
     for (int i = 0; i < count; i++)
         pointers[i] = &arguments[i];
     engine_name_init(&name, method);
-    engine.variant_call(self, &name, pointers, count, out, &error);
+    engine.variant_call(self, &name, pointers, count, &returned, &error);
     engine_name_finish(&name);
-    if (!result)
-        variant_finish(&ignored);
+    if (result)
+        *result = returned;
+    else
+        variant_finish(&returned);
     return error.error == GDEXTENSION_CALL_OK;
 }
 
