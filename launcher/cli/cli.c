@@ -99,7 +99,7 @@ static int run_command(const struct command *command, char **argv, char **words)
         return command->run_words(words);
     if (options_parse(&options, command->scopes, words, stderr, &err) < 0)
         return usage_error(command, err.message);
-    if ((command->scopes & SCOPE_START) && !options.command)
+    if ((command->scopes & SCOPE_START) && !options.command && command->run != command_mcp)
         return usage_error(command, "which server? Give its command behind \"--\"");
     options.title = argv[0];
     for (; *words; words++)
