@@ -15,6 +15,7 @@ enum {
     PATIENCE_UNLIMITED_MS = 60000, /* if that is without limit */
     RESUME_MS = 1000,
     BROKEN_BODY_SHOWN = 200,
+    NEWS_MS = 100, /* a connection may tell of a death before the daemon has heard of it */
 };
 
 /* What a message is, as far as that makes a difference here. */
@@ -45,7 +46,7 @@ struct flight {
     char *last_event;    /* the answer goes on behind this event; NULL: from the start */
     struct exchange exchange;
     size_t id_length;
-    char id[]; /* as it was written; of a cancellation: what it cancels */
+    char id[]; /* as it was written */
 };
 
 /* ---- what a message is ---- */
@@ -92,8 +93,7 @@ static void classify(struct flight *flight, const struct scan *scan) {
 }
 
 static bool has_id(const struct flight *flight, const struct scan_text *id) {
-    return id->scalar && id->length == flight->id_length &&
-           memcmp(id->raw, flight->id, id->length) == 0;
+    return scan_is_id(id, flight->id, flight->id_length);
 }
 
 static bool is_request(const struct flight *flight) {
@@ -178,17 +178,26 @@ static void land_error(struct flight *flight, const char *message) {
     flight_remove(flight);
 }
 
-static void land_lost(struct flight *flight) {
+/* How the connection came to its end, in words. */
+static void tell_loss(const struct flight *flight, char *out, size_t size) {
     const struct link *link = &flight->front->link;
-    char text[768];
-    snprintf(
-        text, sizeof text,
-        "The connection to the server was lost while it worked on this (%s). It may or may not "
-        "have taken effect: look before you ask again. %s",
-        link->ready       ? link->reason
-        : link->reason[0] ? link->reason
-                          : "reason unknown",
-        link->ready ? "The server is up again." : "The server is being brought back.");
+    if (!link->ready)
+        snprintf(out, size, "%s", link->reason);
+    else if (link->generation == flight->generation)
+        snprintf(out, size, "the server lives, but closed it");
+    else if (link->last_exit[0])
+        snprintf(out, size, "the server %s", link->last_exit);
+    else
+        snprintf(out, size, "the server and its daemon have ended");
+}
+
+static void land_lost(struct flight *flight) {
+    char text[768], how[512];
+    tell_loss(flight, how, sizeof how);
+    snprintf(text, sizeof text,
+             "The connection to the server was lost while it worked on this: %.400s. It may or may "
+             "not have taken effect: look before you ask again.%s",
+             how, flight->front->link.ready ? " The server is up." : "");
     land_error(flight, text);
 }
 
@@ -227,6 +236,7 @@ static void on_lost(struct flight *flight) {
         flight_remove(flight);
     else {
         flight->lost = true; /* answered when the daemon has told how the server is */
+        flight->not_before = os_clock_ms() + NEWS_MS;
         requeue(flight);
     }
 }
@@ -271,7 +281,7 @@ static void take_response(struct flight *flight, const struct answer *answer, co
     uncount(flight);
     if (flight->cancelled)
         return;
-    output_line(&flight->front->output, data, length);
+    front_output(flight->front, data, length);
     if (is_result)
         after_result(flight, answer, data, length);
 }
@@ -312,7 +322,7 @@ static void take_foreign_error(struct flight *flight, const char *data, struct s
     bytes_add(&line, data + error.from, error.to - error.from);
     bytes_add_text(&line, "}");
     if (!line.failed && !flight->cancelled)
-        output_line(&flight->front->output, line.data, line.length);
+        front_output(flight->front, line.data, line.length);
     flight->answered = true;
     bytes_finish(&line);
 }
@@ -330,17 +340,19 @@ static void answer_status(struct flight *flight, const struct answer *answer) {
     land_error(flight, text);
 }
 
-static struct flight *find_request(struct front *front, const char *id, size_t length) {
+static struct flight *find_request(struct front *front, const struct scan_text *id) {
     for (struct flight *flight = front->flights.first; flight; flight = flight->next)
-        if (is_request(flight) && !flight->answered && flight->id_length == length &&
-            memcmp(flight->id, id, length) == 0)
+        if (is_request(flight) && !flight->answered && has_id(flight, id))
             return flight;
     return NULL;
 }
 
 /* The server knows that nobody waits for the answer any more. */
 static void drop_cancelled(const struct flight *note) {
-    struct flight *flight = find_request(note->front, note->id, note->id_length);
+    struct front *front = note->front;
+    struct flight *flight;
+    scan_all(&front->scan, note->line->data, note->line->length);
+    flight = find_request(front, &front->scan.texts[SCAN_REQUEST_ID]);
     if (flight && flight->cancelled)
         flight_remove(flight);
 }
@@ -480,6 +492,14 @@ static void send_out(struct flight *flight) {
     front->flights.requests += flight->counted;
 }
 
+/* Whether it is known, or will not be known, what became of the server. */
+static bool is_explained(const struct flight *flight, int64_t now) {
+    const struct link *link = &flight->front->link;
+    if (link->ready && link->generation == flight->generation)
+        return !link->in_doubt && now >= flight->not_before;
+    return !link->in_doubt;
+}
+
 void flights_pump(struct front *front) {
     int64_t now = os_clock_ms();
     struct flight *next;
@@ -488,7 +508,7 @@ void flights_pump(struct front *front) {
         next = flight->next;
         if (!flight->under_way) {
             forget_events(flight);
-            if (flight->lost && !front->link.in_doubt)
+            if (flight->lost && is_explained(flight, now))
                 land_lost(flight);
             else if (!flight->lost && may_go(front, flight, now))
                 send_out(flight);
@@ -503,7 +523,7 @@ void flights_pump(struct front *front) {
 /* True if that is all there is to do. In the stateless era closing the connection is how to cancel;
  * in the others the server is told, if it knows of the request at all. */
 static bool cancel(struct front *front, const struct scan_text *id) {
-    struct flight *flight = find_request(front, id->raw, id->length);
+    struct flight *flight = find_request(front, id);
     if (!flight)
         return front->session.state == SESSION_NONE;
     if (flight->modern || !flight->under_way) {
@@ -519,11 +539,9 @@ void flights_add(struct front *front, const char *line, size_t length) {
     const struct scan *scan = &front->scan;
     const struct scan_text *id = &scan->texts[SCAN_ID];
     struct flight *flight;
-    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/cancelled")) {
-        id = &scan->texts[SCAN_REQUEST_ID];
-        if (cancel(front, id))
-            return;
-    }
+    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/cancelled") &&
+        cancel(front, &scan->texts[SCAN_REQUEST_ID]))
+        return;
     flight = flight_create(front, line, length, id);
     if (!flight) {
         if (scan_kind(scan) == SCAN_REQUEST)

@@ -50,11 +50,26 @@ void front_answer_error(struct front *front, const char *id, size_t id_length, i
     bytes_finish(&line);
 }
 
+static void set_pressure(struct front *front) {
+    size_t pending = output_pending(&front->output);
+    const struct flights *flights = &front->flights;
+    if (pending > OUTPUT_HIGH)
+        pool_pause(&front->pool, true);
+    else if (pending < OUTPUT_LOW)
+        pool_pause(&front->pool, false);
+    input_pause(&front->input, pending > OUTPUT_FULL || flights->count > WAITING_MOST ||
+                                   flights->bytes > WAITING_BYTES_MOST);
+}
+
+void front_output(struct front *front, const char *data, size_t length) {
+    output_line(&front->output, data, length);
+    set_pressure(front);
+}
+
 /* ---- requests of the server ---- */
 
 static bool is_asked(const struct asked *asked, size_t i, const struct scan_text *id) {
-    return id->scalar && id->length < FRONT_ID_MAX && strlen(asked->ids[i]) == id->length &&
-           memcmp(asked->ids[i], id->raw, id->length) == 0;
+    return asked->ids[i][0] && scan_is_id(id, asked->ids[i], strlen(asked->ids[i]));
 }
 
 static void note_asked(struct asked *asked, const struct scan_text *id) {
@@ -99,7 +114,7 @@ void front_relay(struct front *front, const char *data, size_t length, const str
         note_asked(&front->asked, &scan->texts[SCAN_ID]);
     if (scan_is(&scan->texts[SCAN_METHOD], "notifications/tools/list_changed"))
         hints_finish(&front->hints);
-    output_line(&front->output, data, length);
+    front_output(front, data, length);
 }
 
 /* ---- the client's lines ---- */
@@ -219,17 +234,6 @@ static void settle_end(struct front *front) {
 }
 
 /* ---- settling ---- */
-
-static void set_pressure(struct front *front) {
-    size_t pending = output_pending(&front->output);
-    const struct flights *flights = &front->flights;
-    if (pending > OUTPUT_HIGH)
-        pool_pause(&front->pool, true);
-    else if (pending < OUTPUT_LOW)
-        pool_pause(&front->pool, false);
-    input_pause(&front->input, pending > OUTPUT_FULL || flights->count > WAITING_MOST ||
-                                   flights->bytes > WAITING_BYTES_MOST);
-}
 
 static void on_timer(uv_timer_t *timer) {
     struct front *front = timer->data;

@@ -80,6 +80,9 @@ void front_doubt(struct front *front);
 /* Relays a message that the server sent on its own account or for a request. */
 void front_relay(struct front *front, const char *data, size_t length, const struct scan *scan);
 
+/* Writes a line, and sees to it that no more is read than is taken. */
+void front_output(struct front *front, const char *data, size_t length);
+
 /* Answers a request with an error; `id` as it was written, or "null". */
 void front_answer_error(struct front *front, const char *id, size_t id_length, int code,
                         const char *message);

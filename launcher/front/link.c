@@ -239,11 +239,12 @@ static void note_reason(struct link *link, const char *state, const json_t *serv
     const char *reason = message_text(server, "reason");
     const char *exit_text = message_text(json_object_get(server, "last_exit"), "text");
     char text[512];
+    snprintf(link->last_exit, sizeof link->last_exit, "%s", exit_text);
     if (strcmp(state, "failed") == 0)
         snprintf(text, sizeof text, "the server failed: %.400s", reason);
     else if (link->going)
         snprintf(text, sizeof text, "the server was stopped");
-    else if (exit_text[0])
+    else if (exit_text[0] && !link->ready)
         snprintf(text, sizeof text, "the server %.400s", exit_text);
     else
         snprintf(text, sizeof text, "the server is %s", state);

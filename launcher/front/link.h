@@ -48,7 +48,8 @@ struct link {
     int64_t daemon_pid, server_pid, restarts;
     uint16_t port;
     char session[16];
-    char reason[512]; /* why the server is not up, or how it ended last */
+    char reason[512];    /* why the server is not up */
+    char last_exit[128]; /* how it ended last, as far as this daemon knows; or "" */
 };
 
 void link_init(struct link *link, uv_loop_t *loop, const struct options *options,

@@ -1,8 +1,10 @@
 #include "scan.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "../utf8.h"
 
 enum state {
     BEFORE_VALUE,
@@ -446,8 +448,11 @@ static size_t read_character(const char *raw, size_t length, size_t *at, char ou
     static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
     const char *name;
     if (raw[*at] != '\\') {
-        out[0] = raw[(*at)++];
-        return 1;
+        size_t sequence = utf8_sequence(raw + *at, length - *at);
+        sequence = sequence ? sequence : 1;
+        memcpy(out, raw + *at, sequence);
+        *at += sequence;
+        return sequence;
     }
     *at += 2;
     if (raw[*at - 1] == 'u')
@@ -477,6 +482,38 @@ bool scan_is(const struct scan_text *text, const char *value) {
     size_t length = strlen(value);
     return text->scalar && text->length == length + 2 && text->raw[0] == '"' &&
            memcmp(text->raw + 1, value, length) == 0;
+}
+
+/* What is behind a number in `raw` is none of it, and strtod stops there. */
+static bool same_number(const struct scan_text *text, const char *raw, size_t length) {
+    char a[64], b[64];
+    if (text->length >= sizeof a || length >= sizeof b)
+        return false;
+    memcpy(a, text->raw, text->length);
+    memcpy(b, raw, length);
+    a[text->length] = b[length] = 0;
+    return strtod(a, NULL) == strtod(b, NULL);
+}
+
+static bool same_string(const struct scan_text *text, const char *raw, size_t length) {
+    size_t at = 1, other = 1;
+    while (at < text->length - 1 && other < length - 1) {
+        char a[4], b[4];
+        size_t size = read_character(text->raw, text->length - 1, &at, a);
+        if (read_character(raw, length - 1, &other, b) != size || memcmp(a, b, size) != 0)
+            return false;
+    }
+    return at == text->length - 1 && other == length - 1;
+}
+
+bool scan_is_id(const struct scan_text *text, const char *raw, size_t length) {
+    if (!text->scalar || length == 0)
+        return false;
+    if (text->length == length && memcmp(text->raw, raw, length) == 0)
+        return true;
+    if (text->raw[0] == '"' || raw[0] == '"')
+        return text->raw[0] == raw[0] && same_string(text, raw, length);
+    return same_number(text, raw, length);
 }
 
 enum scan_kind scan_kind(const struct scan *scan) {

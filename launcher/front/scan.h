@@ -79,6 +79,9 @@ bool scan_decode(const struct scan_text *text, char *out, size_t size);
 /* Whether the text is this string, written without escapes. */
 bool scan_is(const struct scan_text *text, const char *value);
 
+/* Whether an id is the one that was written as `raw`. Who answers may write it another way. */
+bool scan_is_id(const struct scan_text *text, const char *raw, size_t length);
+
 enum scan_kind {
     SCAN_INVALID, /* no message of JSON-RPC */
     SCAN_REQUEST,

@@ -94,21 +94,19 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
     }
 }
 
-static void read_file(struct input *input);
+static void set_reading(struct input *input);
 
 static void on_file_read(uv_fs_t *request) {
     struct input *input = request->data;
     ssize_t count = request->result;
     uv_fs_req_cleanup(request);
-    input->reading = false;
-    if (input->closed)
-        return;
-    if (count > 0)
+    if (count > 0 && !input->closed)
         take_bytes(input, input->buffer, (size_t)count);
-    if (count <= 0)
+    input->reading = false; /* only now: the buffer was in use */
+    if (count <= 0 && !input->closed)
         take_end(input);
-    else if (!input->paused && !input->closed)
-        read_file(input);
+    else
+        set_reading(input);
 }
 
 static void read_file(struct input *input) {
