@@ -340,6 +340,10 @@ static void on_leave(struct session *session, const json_t *message) {
         return;
     }
     feed(session, event, NULL);
+    /* Whoever leaves may take the end of its connection for the end of its record. */
+    if (session->connected && session->process.pid > 0 &&
+        !lifecycle_session_find(&session->control->daemon->life, session->id))
+        records_remove_session(&session->control->daemon->dir, session->process.pid);
     disconnect(session);
 }
 

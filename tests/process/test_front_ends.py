@@ -193,8 +193,10 @@ def test_a_client_that_closes_only_its_ears_ends_it(scene):
 
 
 def test_it_ends_while_the_server_starts(scene):
-    front = scene.start(command=["sleep", "1000"])
+    scene.env["STUB_DEAF"] = "1"
+    front = scene.start()
     request = front.begin("ping")
+    scene.observer.expect(event="start")
     front.kill(signal.SIGTERM)
     assert "error" in front.answer(request)
     assert front.wait() == 0

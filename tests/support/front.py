@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from harness import LIMIT, Process
+from harness import LIMIT, Process, children_of, wait_gone
 from tether import Instance
 
 STUB = [sys.executable, os.path.join(os.path.dirname(__file__), "mcp_stub.py")]
@@ -219,6 +219,10 @@ class Scene:
         for front in self.fronts:
             front.stop()
         self.instance.cli("stop", "--force")
+        running = {process.pid for process in Process.running}
+        for pid in children_of(os.getpid()):  # a daemon that was about to end when it was asked to
+            if pid not in running:
+                wait_gone(pid)
         self.observer.close()
 
 
