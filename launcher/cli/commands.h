@@ -29,6 +29,7 @@ int command_restart(const struct options *options);
 int command_logs(const struct options *options);
 int command_doctor(const struct options *options);
 int command_sweep(const struct options *options);
+int command_serve(const struct options *options);
 
 /* Prints "tether: …" and returns the code. */
 int command_fail(int exit_code, const struct error *err);
