@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bridge.h"
+#include "mailbox.h"
 #include "os/os.h"
 #include "protocol/lines.h"
 #include "protocol/message.h"
@@ -13,26 +15,18 @@
 #include "protocol/version.h"
 
 enum {
-    LOG_WANTED = 200,        /* lines of the log that a new session asks for */
-    LOG_QUEUED_MOST = 20000, /* lines that wait for a frame; then some are left out */
-    FAREWELL_MS = 300,       /* for the last word to go out, when there is no time to lose */
-    ATTEMPTS_MOST = 8,       /* to find a lost daemon again */
-    RETRY_MS = 100,          /* before the second attempt; doubled for each further one */
+    LOG_WANTED = 200,  /* lines of the log that a new session asks for */
+    FAREWELL_MS = 300, /* for the last word to go out, when there is no time to lose */
+    ATTEMPTS_MOST = 8, /* to find a lost daemon again */
+    RETRY_MS = 100,    /* before the second attempt; doubled for each further one */
     RETRY_MOST_MS = 5000,
     HEALTHY_MS = 10000, /* a session that held so long makes attempts be counted anew */
 };
 
+/* The ids of requests, of which one of each kind is under way at most. */
+enum { LOG_REQUEST = 1, STOP_REQUEST, RESTART_REQUEST };
+
 enum phase { IDLE, LAUNCHING, CONNECTING, CONNECTED, RETRYING, LEAVING };
-
-enum command_kind { COMMAND_SET_UP, COMMAND_START, COMMAND_STOP, COMMAND_RESTART, COMMAND_LEAVE };
-
-struct command {
-    struct command *next;
-    enum command_kind kind;
-    bool flag; /* force, or hurry */
-    char reason[12];
-    struct launch_setup setup;
-};
 
 /* One connection to a daemon; freed when the loop has let go of it. */
 struct connection {
@@ -50,17 +44,17 @@ struct control_client {
     uv_async_t wake;
     uv_timer_t timer; /* the next attempt, or the end of a farewell */
 
-    uv_mutex_t mutex; /* guards the two queues */
-    struct command *commands, **commands_end;
-    struct control_event *events, **events_end;
-    size_t log_queued;
-    atomic_bool has_events, is_done;
+    struct mailbox mailbox;
+    atomic_bool is_done;
 
     /* the thread's own */
     struct launch_setup setup;
     enum phase phase;
     struct launch_run *run;
     struct connection *connection;
+    struct bridge *bridge; /* NULL: the server is not the built-in one, or was never ready */
+    char token[128];       /* for the bridge */
+    json_t *registration;  /* what it offers; or NULL */
     char session[24];      /* to be resumed */
     char server_state[24]; /* as the daemon told it last */
     int attempts;          /* since the session was lost or first wanted */
@@ -73,74 +67,30 @@ struct control_client {
 
 /* ---- events ---- */
 
-static struct control_event *event_create(enum control_event_kind kind, const char *text) {
-    struct control_event *event = calloc(1, sizeof *event);
-    size_t size = text ? strlen(text) + 1 : 0;
-    if (event) {
-        event->kind = kind;
-        event->text = size ? malloc(size) : NULL;
-        if (event->text)
-            memcpy(event->text, text, size);
-    }
-    return event;
-}
-
-void control_event_free(struct control_event *event) {
-    json_decref(event->json);
-    free(event->text);
-    free(event);
-}
-
-static void event_queue(struct control_client *client, struct control_event *event) {
-    if (!event)
-        return;
-    uv_mutex_lock(&client->mutex);
-    *client->events_end = event;
-    client->events_end = &event->next;
-    client->log_queued += event->kind == CONTROL_LOG;
-    uv_mutex_unlock(&client->mutex);
-    atomic_store(&client->has_events, true);
+static void tell(struct control_client *client, enum control_event_kind kind, const char *text,
+                 int64_t number, json_t *json) {
+    mailbox_put_event(&client->mailbox, control_event_create(kind, text, number, json));
 }
 
 struct control_event *control_client_take(struct control_client *client) {
-    struct control_event *events;
-    if (!atomic_exchange(&client->has_events, false))
-        return NULL;
-    uv_mutex_lock(&client->mutex);
-    events = client->events;
-    client->events = NULL;
-    client->events_end = &client->events;
-    client->log_queued = 0;
-    uv_mutex_unlock(&client->mutex);
-    return events;
+    return mailbox_take_events(&client->mailbox);
 }
 
 static void tell_state(struct control_client *client, const char *state, json_t *json) {
-    struct control_event *event = event_create(CONTROL_STATE, state);
-    if (event)
-        event->json = json_incref(json);
-    event_queue(client, event);
+    tell(client, CONTROL_STATE, state, 0, json_incref(json));
 }
 
 static void tell_failure(struct control_client *client, int code, const char *why,
                          const json_t *result) {
-    struct control_event *event = event_create(CONTROL_FAILED, why);
-    if (event) {
-        event->number = code;
-        event->json = json_deep_copy(result);
-    }
-    event_queue(client, event);
+    tell(client, CONTROL_FAILED, why, code, json_deep_copy(result));
     tell_state(client, code == 3 ? "blocked" : "failed", NULL);
 }
 
 static void tell_log(struct control_client *client, const char *stream, const char *line) {
-    struct control_event *event;
-    if (client->log_queued >= LOG_QUEUED_MOST) /* read unguarded: it is only a measure */
-        return;
-    event = event_create(CONTROL_LOG, line);
+    struct control_event *event = control_event_create(CONTROL_LOG, line, 0, NULL);
     if (event)
         snprintf(event->stream, sizeof event->stream, "%s", stream);
-    event_queue(client, event);
+    mailbox_put_event(&client->mailbox, event);
 }
 
 /* ---- the end ---- */
@@ -153,6 +103,8 @@ static void finish(struct control_client *client) {
         launch_run_abort(client->run);
     client->run = NULL;
     connection_close(client);
+    bridge_destroy(client->bridge);
+    client->bridge = NULL;
     if (!uv_is_closing((uv_handle_t *)&client->wake)) {
         uv_close((uv_handle_t *)&client->wake, NULL);
         uv_close((uv_handle_t *)&client->timer, NULL);
@@ -217,12 +169,8 @@ static void on_launched(void *context, const json_t *result, const char *why) {
         retry(client, code, result ? message_text(result, "message") : why, result);
         return;
     }
-    if (strcmp(message_text(result, "result"), "adopted") == 0 && !client->was_lost) {
-        struct control_event *event = event_create(CONTROL_ADOPTED, NULL);
-        if (event)
-            event->number = message_number(result, "daemon_pid", 0);
-        event_queue(client, event);
-    }
+    if (strcmp(message_text(result, "result"), "adopted") == 0 && !client->was_lost)
+        tell(client, CONTROL_ADOPTED, NULL, message_number(result, "daemon_pid", 0), NULL);
     connect_to(client, message_text(result, "control"));
 }
 
@@ -264,7 +212,7 @@ static void request(struct control_client *client, json_t *message) {
 
 static void request_stop(struct control_client *client) {
     client->stop_wanted = false;
-    request(client, json_pack("{s:i, s:s, s:b}", "id", 2, "type", "stop", "force",
+    request(client, json_pack("{s:i, s:s, s:b}", "id", STOP_REQUEST, "type", "stop", "force",
                               (int)client->stop_forced));
 }
 
@@ -277,6 +225,8 @@ static bool is_ending(const struct control_client *client) {
 static void on_lost(struct control_client *client, const char *why) {
     bool ended = is_ending(client) && !client->start_wanted;
     connection_close(client);
+    if (client->bridge)
+        bridge_disconnect(client->bridge);
     client->server_state[0] = 0;
     if (client->leave_wanted) {
         finish(client);
@@ -302,18 +252,62 @@ static void on_lost(struct control_client *client, const char *why) {
     }
 }
 
+/* ---- the bridge ---- */
+
+static void on_bridge_call(void *context, int64_t call, const json_t *parameters) {
+    /* A copy: references are not to be shared between threads. */
+    tell(context, CONTROL_CALL, NULL, call, json_deep_copy(parameters));
+}
+
+static void on_bridge_cancelled(void *context, int64_t call) {
+    tell(context, CONTROL_CANCELLED, NULL, call, NULL);
+}
+
+static void on_bridge_state(void *context, const char *state, const char *why) {
+    (void)why;
+    tell(context, CONTROL_BRIDGE, state, 0, NULL);
+}
+
+static bool withdraw_call(void *context, int64_t call) {
+    struct control_client *client = context;
+    return mailbox_withdraw_call(&client->mailbox, call);
+}
+
+static struct bridge *bridge_of(struct control_client *client) {
+    static const struct bridge_events events = {on_bridge_call, on_bridge_cancelled,
+                                                on_bridge_state, withdraw_call};
+    const struct bridge_setup setup = {&events, client, client->setup.project, client->setup.path,
+                                       client->setup.godot};
+    if (!client->bridge)
+        client->bridge = bridge_create(&client->loop, &setup);
+    if (client->bridge && client->registration)
+        bridge_offer(client->bridge, json_incref(client->registration));
+    return client->bridge;
+}
+
+static void update_bridge(struct control_client *client, const json_t *message) {
+    int64_t port = message_number(json_object_get(message, "server"), "ws_port", 0);
+    if (client->setup.is_builtin && port > 0 && client->token[0] &&
+        strcmp(client->server_state, "ready") == 0 && bridge_of(client))
+        bridge_connect(client->bridge, (uint16_t)port, client->token);
+}
+
+static void set_registration(struct control_client *client, json_t *registration) {
+    json_decref(client->registration);
+    client->registration = registration;
+    if (client->bridge)
+        bridge_offer(client->bridge, json_incref(registration));
+}
+
 static void note_state(struct control_client *client, json_t *message) {
     const char *state = message_text(message, "state");
     bool failed = strcmp(state, "failed") == 0 && strcmp(client->server_state, "failed") != 0;
     snprintf(client->server_state, sizeof client->server_state, "%s", state);
     json_object_set_new(message, "session", json_string(client->session));
-    if (failed) {
-        struct control_event *event = event_create(
-            CONTROL_FAILED, message_text(json_object_get(message, "server"), "reason"));
-        if (event)
-            event->number = 1;
-        event_queue(client, event);
-    }
+    if (failed)
+        tell(client, CONTROL_FAILED, message_text(json_object_get(message, "server"), "reason"), 1,
+             NULL);
+    update_bridge(client, message);
     tell_state(client, state, message);
 }
 
@@ -323,10 +317,11 @@ static void on_welcome(struct control_client *client, json_t *message) {
     client->connected_at = os_clock_ms();
     client->was_lost = false;
     snprintf(client->session, sizeof client->session, "%s", message_text(message, "session"));
+    snprintf(client->token, sizeof client->token, "%s", message_text(message, "ws_token"));
     json_object_del(message, "ws_token");
     note_state(client, message);
-    request(client, json_pack("{s:i, s:s, s:i, s:b}", "id", 1, "type", "logs", "n",
-                              resumed ? 0 : LOG_WANTED, "follow", 1));
+    request(client, json_pack("{s:i, s:s, s:i, s:b, s:b}", "id", LOG_REQUEST, "type", "logs", "n",
+                              resumed ? 0 : LOG_WANTED, "follow", 1, "since_start", 1));
     if (client->leave_wanted)
         say_farewell(client);
     else if (client->stop_wanted)
@@ -358,14 +353,12 @@ static void tell_logged(struct control_client *client, const char *line) {
 }
 
 static void on_reply(struct control_client *client, const json_t *message, int64_t id) {
-    const json_t *line;
-    size_t i;
-    if (id == 1) {
+    if (id == LOG_REQUEST) {
         const json_t *lines = json_object_get(message, "lines");
-        json_array_foreach((json_t *)(uintptr_t)lines, i, line)
-            tell_logged(client, json_string_value(line));
+        for (size_t i = 0; i < json_array_size(lines); i++)
+            tell_logged(client, json_string_value(json_array_get(lines, i)));
     } else if (!json_is_true(json_object_get(message, "ok"))) {
-        event_queue(client, event_create(CONTROL_REFUSED, message_text(message, "message")));
+        tell(client, CONTROL_REFUSED, message_text(message, "message"), 0, NULL);
     }
 }
 
@@ -481,7 +474,7 @@ static void stop(struct control_client *client, bool force) {
 
 static void restart(struct control_client *client) {
     if (client->phase == CONNECTED && !is_ending(client))
-        request(client, json_pack("{s:i, s:s}", "id", 3, "type", "restart"));
+        request(client, json_pack("{s:i, s:s}", "id", RESTART_REQUEST, "type", "restart"));
     else
         start(client);
 }
@@ -506,6 +499,7 @@ static void obey(struct control_client *client, struct command *command) {
     case COMMAND_SET_UP:
         launch_setup_finish(&client->setup);
         client->setup = command->setup;
+        command->setup = (struct launch_setup){0};
         break;
     case COMMAND_START:
         start(client);
@@ -516,31 +510,40 @@ static void obey(struct control_client *client, struct command *command) {
     case COMMAND_RESTART:
         restart(client);
         break;
+    case COMMAND_OFFER:
+        set_registration(client, command->json);
+        command->json = NULL;
+        break;
+    case COMMAND_ANSWER:
+        if (client->bridge)
+            bridge_answer(client->bridge, command->call, json_incref(command->json));
+        break;
+    case COMMAND_ACTIVATE:
+        if (client->bridge)
+            bridge_activate(client->bridge);
+        break;
     case COMMAND_LEAVE:
         leave(client, command);
         break;
     }
 }
 
+/* While it is leaving, the only word that still counts is to do so in a hurry. */
+static void consider(struct control_client *client, struct command *command) {
+    bool is_leaving = client->phase == LEAVING || client->leave_wanted;
+    if (!is_leaving || (client->phase != LEAVING && command->kind == COMMAND_LEAVE))
+        obey(client, command);
+    else if (command->kind == COMMAND_LEAVE && command->flag && client->phase != LEAVING)
+        finish(client);
+}
+
 static void on_wake(uv_async_t *wake) {
     struct control_client *client = wake->data;
-    struct command *command, *next;
-    uv_mutex_lock(&client->mutex);
-    command = client->commands;
-    client->commands = NULL;
-    client->commands_end = &client->commands;
-    uv_mutex_unlock(&client->mutex);
+    struct command *command = mailbox_take_commands(&client->mailbox), *next;
     for (; command; command = next) {
         next = command->next;
-        if (client->phase == LEAVING || (client->leave_wanted && command->kind != COMMAND_LEAVE)) {
-            if (command->kind == COMMAND_SET_UP)
-                launch_setup_finish(&command->setup);
-            else if (command->kind == COMMAND_LEAVE && command->flag)
-                finish(client);
-        } else {
-            obey(client, command);
-        }
-        free(command);
+        consider(client, command);
+        command_free(command);
     }
 }
 
@@ -553,14 +556,11 @@ static struct command *command_create(enum command_kind kind, bool flag) {
     return command;
 }
 
+/* The thread closes its end of this only when it is over; the memory is there until destroy. */
 static void command_queue(struct control_client *client, struct command *command) {
-    uv_mutex_lock(&client->mutex);
-    *client->commands_end = command;
-    client->commands_end = &command->next;
-    /* Under the lock: the thread closes the handle only after it has taken the last command. */
+    mailbox_put_command(&client->mailbox, command);
     if (!atomic_load(&client->is_done))
         uv_async_send(&client->wake);
-    uv_mutex_unlock(&client->mutex);
 }
 
 void control_client_set_up(struct control_client *client, struct launch_setup *setup) {
@@ -582,6 +582,23 @@ void control_client_restart(struct control_client *client) {
     command_queue(client, command_create(COMMAND_RESTART, false));
 }
 
+void control_client_offer(struct control_client *client, json_t *registration) {
+    struct command *command = command_create(COMMAND_OFFER, false);
+    command->json = registration;
+    command_queue(client, command);
+}
+
+void control_client_answer(struct control_client *client, int64_t call, json_t *result) {
+    struct command *command = command_create(COMMAND_ANSWER, false);
+    command->call = call;
+    command->json = result;
+    command_queue(client, command);
+}
+
+void control_client_activate(struct control_client *client) {
+    command_queue(client, command_create(COMMAND_ACTIVATE, false));
+}
+
 void control_client_leave(struct control_client *client, const char *reason, bool hurry) {
     struct command *command = command_create(COMMAND_LEAVE, hurry);
     snprintf(command->reason, sizeof command->reason, "%s", reason ? reason : "");
@@ -594,25 +611,13 @@ static void thread_main(void *argument) {
     struct control_client *client = argument;
     os_thread_block_signals();
     uv_run(&client->loop, UV_RUN_DEFAULT);
-    uv_mutex_lock(&client->mutex);
     atomic_store(&client->is_done, true);
-    uv_mutex_unlock(&client->mutex);
 }
 
 static void release(struct control_client *client) {
-    struct command *command = client->commands, *next_command;
-    struct control_event *event = client->events, *next_event;
-    for (; command; command = next_command) {
-        next_command = command->next;
-        launch_setup_finish(&command->setup);
-        free(command);
-    }
-    for (; event; event = next_event) {
-        next_event = event->next;
-        control_event_free(event);
-    }
+    json_decref(client->registration);
     uv_loop_close(&client->loop);
-    uv_mutex_destroy(&client->mutex);
+    mailbox_finish(&client->mailbox);
     launch_setup_finish(&client->setup);
     free(client);
 }
@@ -623,13 +628,11 @@ struct control_client *control_client_create(struct launch_setup *setup) {
         free(client);
         return NULL;
     }
-    uv_mutex_init(&client->mutex);
+    mailbox_init(&client->mailbox);
     uv_async_init(&client->loop, &client->wake, on_wake);
     uv_timer_init(&client->loop, &client->timer);
     client->wake.data = client;
     client->timer.data = client;
-    client->commands_end = &client->commands;
-    client->events_end = &client->events;
     client->setup = *setup;
     *setup = (struct launch_setup){0};
     if (uv_thread_create(&client->thread, thread_main, client) < 0) {

@@ -9,23 +9,7 @@
 #include <jansson.h>
 
 #include "launch_run.h"
-
-enum control_event_kind {
-    CONTROL_STATE,   /* text: the client's state; json: the daemon's state, or NULL: as before */
-    CONTROL_LOG,     /* text: a line; stream: of which stream */
-    CONTROL_ADOPTED, /* number: pid of the daemon that was running already */
-    CONTROL_FAILED,  /* number: code; text: why; json: what launch said, or NULL */
-    CONTROL_REFUSED, /* text: why a stop or restart was not carried out */
-};
-
-struct control_event {
-    struct control_event *next;
-    enum control_event_kind kind;
-    int64_t number;
-    char *text;
-    char stream[12];
-    json_t *json;
-};
+#include "mailbox.h"
 
 struct control_client;
 
@@ -39,6 +23,17 @@ void control_client_start(struct control_client *client);
 void control_client_stop(struct control_client *client, bool force);
 void control_client_restart(struct control_client *client);
 
+/* What this editor offers to the built-in server, in the terms of its protocol; takes the
+ * reference.
+ */
+void control_client_offer(struct control_client *client, json_t *registration);
+
+/* Answers a call; takes the reference. */
+void control_client_answer(struct control_client *client, int64_t call, json_t *result);
+
+/* The user works in this editor now. */
+void control_client_activate(struct control_client *client);
+
 /* The last word: "disable", "quit", "reload", "restart", or NULL to go without saying anything. If
  * hurried, what is still under way is given up. The thread then ends by itself. */
 void control_client_leave(struct control_client *client, const char *reason, bool hurry);
@@ -49,8 +44,6 @@ bool control_client_is_done(struct control_client *client);
 /* Waits for the end of the thread, after leave. */
 void control_client_destroy(struct control_client *client);
 
-/* The events since the last call, oldest first; each for the caller to free. */
+/* The events since the last call, oldest first; each for control_event_free. */
 struct control_event *control_client_take(struct control_client *client);
-void control_event_free(struct control_event *event);
-
 #endif

@@ -12,6 +12,9 @@ enum {
      * closes gets from one to the other within a frame or two. */
     PARTING_FRAMES = 5,
     PARTING_MS = 500,
+
+    HURRY_MS = 1000,
+    HURRY_SLEEP_US = 1000, /* between frames; an unfocused editor sleeps 100 000 */
 };
 
 struct parting {
@@ -26,6 +29,10 @@ struct parting {
 static struct {
     struct tether_server *servers;
     struct parting *parting;
+    int calls;           /* of tools that are on the stack */
+    int64_t hurry_until; /* 0: it does not hurry */
+    int64_t sleep_before;
+    struct editor_loop_cost cost;
 } editor;
 
 void editor_loop_add(struct tether_server *server) {
@@ -47,6 +54,50 @@ void editor_loop_part(struct control_client *client, bool has_left) {
         abort();
     *parting = (struct parting){editor.parting, client, has_left, 0, os_clock_ms()};
     editor.parting = parting;
+}
+
+/* ---- hurrying ---- */
+
+static int64_t frame_sleep(void) {
+    struct engine_variant result;
+    int64_t sleep;
+    singleton_call("OS", "get_low_processor_usage_mode_sleep_usec", NULL, 0, &result);
+    sleep = variant_int(&result);
+    variant_finish(&result);
+    return sleep;
+}
+
+static void set_frame_sleep(int64_t microseconds) {
+    struct engine_variant argument;
+    variant_init_int(&argument, microseconds);
+    singleton_call("OS", "set_low_processor_usage_mode_sleep_usec", &argument, 1, NULL);
+    variant_finish(&argument);
+}
+
+/* The engine sets its own value when the focus changes; then that is the one to come back to. */
+void editor_loop_hurry(void) {
+    int64_t sleep = frame_sleep();
+    if (sleep > HURRY_SLEEP_US) {
+        editor.sleep_before = sleep;
+        set_frame_sleep(HURRY_SLEEP_US);
+    }
+    editor.hurry_until = os_clock_ms() + HURRY_MS;
+}
+
+static void settle_hurry(void) {
+    if (os_clock_ms() < editor.hurry_until)
+        return;
+    if (frame_sleep() == HURRY_SLEEP_US && editor.sleep_before > 0)
+        set_frame_sleep(editor.sleep_before);
+    editor.hurry_until = 0;
+}
+
+void editor_loop_enter_call(void) {
+    editor.calls++;
+}
+
+void editor_loop_leave_call(void) {
+    editor.calls--;
 }
 
 /* ---- frames ---- */
@@ -76,17 +127,44 @@ static void settle_parting(void) {
 
 /* A handler of a signal may drop any server, so after each that had something to say the list is
  * looked at from its start; each has its turn once a frame. */
-static void on_frame(void) {
+static bool look_at_servers(void) {
     struct tether_server *server = editor.servers;
+    bool did_something = false;
     tether_server_begin_frame(server);
     while (server) {
-        if (tether_server_frame(server))
+        if (tether_server_frame(server)) {
+            did_something = true;
             server = editor.servers;
-        else
+        } else {
             server = *tether_server_next(server);
+        }
     }
+    return did_something;
+}
+
+static void count_cost(bool was_busy, uint64_t ns) {
+    struct editor_loop_cost *cost = &editor.cost;
+    *(was_busy ? &cost->busy_frames : &cost->idle_frames) += 1;
+    *(was_busy ? &cost->busy_ns : &cost->idle_ns) += ns;
+    if (ns > cost->worst_ns)
+        cost->worst_ns = ns;
+}
+
+struct editor_loop_cost editor_loop_cost(void) {
+    return editor.cost;
+}
+
+static void on_frame(void) {
+    uint64_t began = uv_hrtime();
+    bool was_busy;
+    if (editor.calls > 0)
+        return;
+    was_busy = look_at_servers();
     if (editor.parting)
         settle_parting();
+    if (editor.hurry_until)
+        settle_hurry();
+    count_cost(was_busy, uv_hrtime() - began);
 }
 
 /* ---- the end ---- */
@@ -125,6 +203,9 @@ static void end_parting(const char *reason) {
 }
 
 static void on_shutdown(void) {
+    editor.hurry_until = editor.hurry_until ? 1 : 0;
+    if (editor.hurry_until)
+        settle_hurry();
     const char *reason = !is_ending() ? "reload" : is_restarting() ? "restart" : "quit";
     for (struct tether_server *server = editor.servers; server;
          server = *tether_server_next(server))

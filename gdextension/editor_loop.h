@@ -24,6 +24,21 @@ void editor_loop_part(struct control_client *client, bool has_left);
 /* Ends every client that is left; the library is about to be unloaded. */
 void editor_loop_finish(void);
 
+/* Makes frames come quickly for the next second, also in an editor that is not focused: somebody
+ * calls tools. */
+void editor_loop_hurry(void);
+
+/* While a tool runs, an import may run frames of its own; nothing is begun in those. */
+void editor_loop_enter_call(void);
+void editor_loop_leave_call(void);
+
+/* What Tether has cost the main thread so far, in frames without anything to do and in others; for
+ * measurements. */
+struct editor_loop_cost {
+    uint64_t idle_frames, idle_ns, busy_frames, busy_ns, worst_ns;
+};
+struct editor_loop_cost editor_loop_cost(void);
+
 /* Whether this process is an editor that a server may be started for, and if not, why not. */
 bool editor_is_in_use(const char **why_not);
 

@@ -20,6 +20,7 @@ struct launch_run {
 void launch_setup_finish(struct launch_setup *setup) {
     free(setup->program);
     free(setup->project);
+    free(setup->path);
     free(setup->godot);
     text_list_finish(&setup->words);
     text_list_finish(&setup->environment);

@@ -19,7 +19,7 @@ struct launch_setup {
     struct text_list aliases;     /* further variables that name the owner */
     bool is_unowned;              /* the server outlives the editor */
     bool is_builtin;              /* it runs Tether's own server */
-    char *project, *godot;        /* as the session names itself */
+    char *project, *path, *godot; /* as the session names itself */
 };
 
 void launch_setup_finish(struct launch_setup *setup);

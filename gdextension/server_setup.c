@@ -117,6 +117,17 @@ static char *project_name(void) {
     return name;
 }
 
+static char *project_path(void) {
+    struct engine_variant argument, result;
+    char *path;
+    variant_init_text(&argument, "res://");
+    singleton_call("ProjectSettings", "globalize_path", &argument, 1, &result);
+    path = variant_text(&result);
+    variant_finish(&result);
+    variant_finish(&argument);
+    return path;
+}
+
 static char *engine_version(void) {
     char text[48], *copy;
     snprintf(text, sizeof text, "%u.%u.%u", engine.version.major, engine.version.minor,
@@ -134,6 +145,7 @@ void server_setup_init(struct launch_setup *setup, const struct server_propertie
     }
     setup->program = program;
     setup->project = project_name();
+    setup->path = project_path();
     setup->godot = engine_version();
     setup->is_unowned = variant_is_true(&properties->keep_on_exit);
     variant_each(&properties->owner_aliases, add_element, &setup->aliases);

@@ -9,6 +9,7 @@
 #include "protocol/version.h"
 #include "server_log.h"
 #include "server_setup.h"
+#include "tool_calls.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 #define BOOL         GDEXTENSION_VARIANT_TYPE_BOOL
@@ -17,6 +18,7 @@
 #define STRINGS      GDEXTENSION_VARIANT_TYPE_PACKED_STRING_ARRAY
 #define DICTIONARY   GDEXTENSION_VARIANT_TYPE_DICTIONARY
 #define CALLABLE     GDEXTENSION_VARIANT_TYPE_CALLABLE
+#define ANYTHING     GDEXTENSION_VARIANT_TYPE_NIL
 
 struct tether_server {
     struct tether_server *next; /* of editor_loop's list */
@@ -35,6 +37,9 @@ struct tether_server {
     int64_t code;
     char *message; /* what went wrong last, or NULL */
     struct server_log log;
+    struct tool_calls calls;
+    bool offer_pending; /* the tools have changed since the server was told */
+    bool is_bridged;    /* the built-in server reaches this editor */
 };
 
 /* ---- the list of editor_loop ---- */
@@ -125,6 +130,41 @@ static void on_adopted(struct tether_server *server, const struct control_event 
     variant_finish(&pid);
 }
 
+static void answer(struct tether_server *server, int64_t call, json_t *result) {
+    if (result && server->client)
+        control_client_answer(server->client, call, result);
+    else
+        json_decref(result);
+}
+
+static void on_call(struct tether_server *server, const struct control_event *event) {
+    struct engine_variant self;
+    editor_loop_hurry();
+    variant_init_object(&self, server->object);
+    editor_loop_enter_call();
+    answer(server, event->number,
+           tool_calls_run(&server->calls, &self, &server->tools, event->number, event->json));
+    editor_loop_leave_call();
+    variant_finish(&self);
+}
+
+static void run_tool_finished(void *self, const GDExtensionConstTypePtr *arguments,
+                              GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    int64_t call = 0;
+    json_t *value =
+        tool_calls_finish(&server->calls, *(const int64_t *)arguments[1], arguments[0], &call);
+    (void)result;
+    if (value)
+        answer(server, call, value);
+}
+
+static void offer(struct tether_server *server) {
+    server->offer_pending = false;
+    if (server->client)
+        control_client_offer(server->client, tool_calls_registration(&server->tools));
+}
+
 static void on_event(struct tether_server *server, const struct control_event *event) {
     switch (event->kind) {
     case CONTROL_STATE:
@@ -143,6 +183,19 @@ static void on_event(struct tether_server *server, const struct control_event *e
         set_message(server, 1, event->text);
         emit_failed(server);
         break;
+    case CONTROL_BRIDGE:
+        server->is_bridged = strcmp(event->text, "connected") == 0;
+        tool_calls_cancel_all(&server->calls);
+        emit_text(server, "state_changed", server->state);
+        break;
+    case CONTROL_CALL:
+        on_call(server, event);
+        break;
+    case CONTROL_CANCELLED:
+        tool_calls_cancel(&server->calls, event->number);
+        break;
+    case CONTROL_NOTHING:
+        break;
     }
 }
 
@@ -155,11 +208,15 @@ bool tether_server_frame(struct tether_server *server) {
         return false;
     server->was_looked_at = true;
     event = server->client ? control_client_take(server->client) : NULL;
-    if (!event && !server->start_pending)
+    if (server->calls.count > 0)
+        editor_loop_hurry(); /* a coroutine waits for frames */
+    if (!event && !server->start_pending && !server->offer_pending)
         return false;
     variant_init_object(&self, server->object); /* it may be dropped by what is called here */
     if (server->start_pending)
         start(server);
+    if (server->offer_pending)
+        offer(server);
     for (; event; event = next) {
         next = event->next;
         on_event(server, event);
@@ -191,6 +248,7 @@ static void start(struct tether_server *server) {
     else
         server->client = control_client_create(&setup);
     launch_setup_finish(&setup);
+    server->offer_pending = true;
     if (server->client)
         control_client_start(server->client);
     else
@@ -277,12 +335,22 @@ static void copy_member(json_t *to, const char *name, const json_t *from, const 
         json_decref(fallback);
 }
 
+static json_t *cost_json(void) {
+    struct editor_loop_cost cost = editor_loop_cost();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "idle_frames", (json_int_t)cost.idle_frames,
+                     "idle_ns", (json_int_t)cost.idle_ns, "busy_frames",
+                     (json_int_t)cost.busy_frames, "busy_ns", (json_int_t)cost.busy_ns, "worst_ns",
+                     (json_int_t)cost.worst_ns);
+}
+
 static json_t *status_json(const struct tether_server *server) {
     json_t *status = server->status ? json_copy(server->status) : json_object();
     json_object_del(status, "type");
     copy_member(status, "daemon_version", server->status, "version", json_string(""));
     json_object_set_new(status, "version", json_string(tether_version));
     json_object_set_new(status, "client_state", json_string(server->state));
+    json_object_set_new(status, "cost", cost_json());
+    json_object_set_new(status, "bridged", json_boolean(server->is_bridged));
     json_object_set_new(status, "code", json_integer(server->code));
     json_object_set_new(status, "message", json_string(server->message ? server->message : ""));
     copy_member(status, "holder", server->result, "holder", json_object());
@@ -300,7 +368,7 @@ static void run_get_status(void *self, const GDExtensionConstTypePtr *arguments,
     variant_init_json(&dictionary, status);
     variant_init_text(&key, "tools");
     variant_call((struct engine_variant *)(uintptr_t)&server->tools, "size", NULL, 0, &tools);
-    engine.variant_set_keyed(&dictionary, &key, &tools, &valid);
+    engine.variant_set(&dictionary, &key, &tools, &valid);
     variant_assign_native(result, DICTIONARY, &dictionary);
     variant_finish(&tools);
     variant_finish(&key);
@@ -317,6 +385,47 @@ static void run_get_log(void *self, const GDExtensionConstTypePtr *arguments,
     variant_assign_native(result, STRINGS, &array);
     variant_finish(&array);
     json_decref(lines);
+}
+
+static void run_register_tool(void *self, const GDExtensionConstTypePtr *arguments,
+                              GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    struct engine_variant name, pair, parts[2];
+    GDExtensionCallError error;
+    GDExtensionBool valid;
+    (void)result;
+    variant_init_native(&name, STRING, arguments[0]);
+    variant_init_native(&parts[0], DICTIONARY, arguments[1]);
+    variant_init_native(&parts[1], CALLABLE, arguments[2]);
+    engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
+    variant_call(&pair, "append", &parts[0], 1, NULL);
+    variant_call(&pair, "append", &parts[1], 1, NULL);
+    engine.variant_set(&server->tools, &name, &pair, &valid);
+    server->offer_pending = true;
+    variant_finish(&pair);
+    variant_finish(&parts[1]);
+    variant_finish(&parts[0]);
+    variant_finish(&name);
+}
+
+static void run_unregister_tool(void *self, const GDExtensionConstTypePtr *arguments,
+                                GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    struct engine_variant name;
+    (void)result;
+    variant_init_native(&name, STRING, arguments[0]);
+    variant_call(&server->tools, "erase", &name, 1, NULL);
+    server->offer_pending = true;
+    variant_finish(&name);
+}
+
+static void run_mark_active(void *self, const GDExtensionConstTypePtr *arguments,
+                            GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    (void)arguments;
+    (void)result;
+    if (server->client)
+        control_client_activate(server->client);
 }
 
 static void run_get_version(void *self, const GDExtensionConstTypePtr *arguments,
@@ -369,6 +478,12 @@ static const struct class_method methods[] = {
     {"get_status", run_get_status, .result = DICTIONARY, .is_const = true},
     {"get_log", run_get_log, .result = STRINGS, .is_const = true, .argument_count = 1,
      .arguments = {{"count", INT}}, .has_default = true, .default_value = 100},
+    {"register_tool", run_register_tool, .argument_count = 3,
+     .arguments = {{"name", STRING}, {"schema", DICTIONARY}, {"callable", CALLABLE}}},
+    {"unregister_tool", run_unregister_tool, .argument_count = 1, .arguments = {{"name", STRING}}},
+    {"mark_active", run_mark_active, .argument_count = 0},
+    {"_tool_finished", run_tool_finished, .argument_count = 2,
+     .arguments = {{"value", ANYTHING}, {"ticket", INT}}},
     {"get_version", run_get_version, .result = STRING, .is_const = true},
 };
 
@@ -390,8 +505,8 @@ static const struct class_property properties[] = {
     {PROPERTY(idle_limit_ms), .type = INT},
     {PROPERTY(keep_on_exit), .type = BOOL},
     {PROPERTY(launcher), .type = STRING},
-    {"tools", DICTIONARY, offsetof(struct tether_server, tools), .is_hidden = true},
-    {"active", BOOL, offsetof(struct tether_server, active), .changed = active_changed},
+    {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools)},
+    {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
 };
 
 static const struct class_signal signals[] = {

@@ -6,6 +6,7 @@
 enum {
     PROPERTY_USAGE_STORAGE = 2,
     PROPERTY_USAGE_DEFAULT = 6, /* stored in files and shown in the inspector */
+    PROPERTY_USAGE_NIL_IS_VARIANT = 1 << 17,
     PROPERTY_HINT_ENUM = 2,
     NOTIFICATION_POSTINITIALIZE = 0,
 };
@@ -49,6 +50,8 @@ static void argument_list_init(struct argument_list *list, const struct class_ar
     list->count = count;
     for (uint32_t i = 0; i < count; i++) {
         list->infos[i] = property_init(&list->scratch[i], arguments[i].name, arguments[i].type);
+        if (arguments[i].type == GDEXTENSION_VARIANT_TYPE_NIL)
+            list->infos[i].usage |= PROPERTY_USAGE_NIL_IS_VARIANT;
         list->metadata[i] = GDEXTENSION_METHOD_ARGUMENT_METADATA_NONE;
     }
 }
@@ -84,7 +87,8 @@ static bool check_arguments(const struct class_method *method,
     }
     for (uint32_t i = 0; i < count; i++) {
         GDExtensionVariantType given = engine.variant_get_type(arguments[i]);
-        if (given != method->arguments[i].type &&
+        if (method->arguments[i].type != GDEXTENSION_VARIANT_TYPE_NIL &&
+            given != method->arguments[i].type &&
             !engine.variant_can_convert_strict(given, method->arguments[i].type)) {
             call_error(error, GDEXTENSION_CALL_ERROR_INVALID_ARGUMENT, (int32_t)i,
                        (int32_t)method->arguments[i].type);
@@ -110,6 +114,21 @@ static void native_init(struct engine_value *value, GDExtensionVariantType type,
     variant_finish(&converted);
 }
 
+/* The native form of an argument, made in `value` unless it is a Variant as it stands. */
+static GDExtensionConstTypePtr argument_init(struct engine_value *value,
+                                             const struct class_method *method, uint32_t i,
+                                             GDExtensionConstVariantPtr given) {
+    struct engine_variant fallback;
+    if (given && method->arguments[i].type == GDEXTENSION_VARIANT_TYPE_NIL)
+        return given;
+    if (!given)
+        init_default(&fallback, method);
+    native_init(value, method->arguments[i].type, given ? given : &fallback);
+    if (!given)
+        variant_finish(&fallback);
+    return value;
+}
+
 static void method_call(void *userdata, GDExtensionClassInstancePtr self,
                         const GDExtensionConstVariantPtr *arguments, GDExtensionInt count,
                         GDExtensionVariantPtr result, GDExtensionCallError *error) {
@@ -119,22 +138,16 @@ static void method_call(void *userdata, GDExtensionClassInstancePtr self,
 
     if (!check_arguments(method, arguments, count, error))
         return;
-    for (uint32_t i = 0; i < method->argument_count; i++) {
-        struct engine_variant fallback;
-        if (i >= count)
-            init_default(&fallback, method);
-        native_init(&values[i], method->arguments[i].type, i < count ? arguments[i] : &fallback);
-        if (i >= count)
-            variant_finish(&fallback);
-        pointers[i] = &values[i];
-    }
+    for (uint32_t i = 0; i < method->argument_count; i++)
+        pointers[i] = argument_init(&values[i], method, i, i < count ? arguments[i] : NULL);
     engine_value_init(&returned, method->result);
     method->run(self, pointers, &returned);
     if (method->result != GDEXTENSION_VARIANT_TYPE_NIL)
         engine.get_variant_from_type_constructor(method->result)(result, &returned);
     engine_value_finish(&returned, method->result);
     for (uint32_t i = 0; i < method->argument_count; i++)
-        engine_value_finish(&values[i], method->arguments[i].type);
+        if (pointers[i] == &values[i])
+            engine_value_finish(&values[i], method->arguments[i].type);
 }
 
 static void method_ptrcall(void *userdata, GDExtensionClassInstancePtr self,

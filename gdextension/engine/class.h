@@ -14,18 +14,18 @@
 
 struct class_argument {
     const char *name;
-    GDExtensionVariantType type;
+    GDExtensionVariantType type; /* Nil: any Variant */
 };
 
 struct class_method {
     const char *name;
     void (*run)(void *self, const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result);
     GDExtensionVariantType result; /* Nil: nothing is returned */
-    bool is_const;                 /* does not change the object */
     uint32_t argument_count;
     struct class_argument arguments[CLASS_MAX_ARGUMENTS];
-    bool has_default;      /* of the last argument, which is an int or a bool */
-    int64_t default_value; /* of it */
+    int64_t default_value; /* of the last argument, which is an int or a bool, … */
+    bool has_default;      /* … if it has one */
+    bool is_const;         /* does not change the object */
 };
 
 /* A value that each instance has, at this offset, as a `struct engine_variant` of the declared
@@ -33,12 +33,12 @@ struct class_method {
 struct class_property {
     const char *name;
     GDExtensionVariantType type;
+    bool is_hidden; /* kept, but not shown in the inspector */
     size_t offset;
     const char *default_text;    /* for texts; NULL: empty */
     int64_t default_number;      /* for numbers and booleans */
     const char *hint;            /* of an enumeration, as in "fixed,auto"; NULL: none */
     void (*changed)(void *self); /* called after a set; may be NULL */
-    bool is_hidden;              /* kept, but not shown in the inspector */
 };
 
 struct class_signal {

@@ -5,63 +5,18 @@
 #include <string.h>
 
 #include "../protocol/message.h"
-#include "../protocol/send.h"
 #include "../protocol/version.h"
 #include "../utf8.h"
 #include "daemon.h"
 #include "records.h"
+#include "session_send.h"
 #include "status.h"
 
 enum {
     BACKLOG = 128,
-    HELLO_PATIENCE_MS = 100,      /* then it is taken for one that never says hello */
-    QUEUE_MOST = 4 * 1024 * 1024, /* a peer that does not read loses its connection */
-    STATE_QUEUE_MOST = 32 * 1024, /* one that is behind gets only the newest state, later */
-    BEHIND_MS = 200,              /* between looks whether it has caught up */
-    BEHIND_MOST = 300,            /* looks, before it loses its connection */
-    LOG_QUEUE_MOST = 256 * 1024,  /* one that follows the log loses lines before that */
+    HELLO_PATIENCE_MS = 100, /* then it is taken for one that never says hello */
     LOG_LINES_MOST = 5000,
 };
-
-/* ---- sending ---- */
-
-static void on_impatient(uv_timer_t *timer);
-static void disconnect(struct session *session);
-
-static void send_line(struct session *session, const char *line, size_t length) {
-    uv_stream_t *stream = (uv_stream_t *)&session->pipe;
-    if (!session->connected)
-        return;
-    line_send(stream, line, length);
-    if (uv_stream_get_write_queue_size(stream) > QUEUE_MOST) {
-        session->overflowed = true;
-        uv_timer_start(&session->patience, on_impatient, 0, 0);
-    }
-}
-
-/* Sends a message and takes its reference. */
-static void send_message(struct session *session, json_t *message) {
-    size_t length = 0;
-    char *line = message_line(message, &length);
-    if (line)
-        send_line(session, line, length);
-    free(line);
-}
-
-static void send_error(struct session *session, const char *code, const char *message) {
-    send_message(session,
-                 json_pack("{s:s, s:s, s:s}", "type", "error", "code", code, "message", message));
-}
-
-static void send_reply(struct session *session, const json_t *id, bool ok, const char *code,
-                       const char *message) {
-    json_t *reply = json_pack("{s:O, s:b}", "id", id, "ok", ok);
-    if (code)
-        json_object_set_new(reply, "code", json_string(code));
-    if (message)
-        json_object_set_new(reply, "message", json_string(message));
-    send_message(session, reply);
-}
 
 /* ---- finding ---- */
 
@@ -123,7 +78,7 @@ static void close_connection(struct session *session) {
     uv_close((uv_handle_t *)&session->patience, on_handle_closed);
 }
 
-static void disconnect(struct session *session) {
+void control_disconnect(struct session *session) {
     struct control *control = session->control;
     if (!session->connected)
         return;
@@ -156,7 +111,8 @@ static void introduce(struct session *session, enum lifecycle_role role, uint32_
                       struct control_call *call) {
     session->known = true;
     session->role = role;
-    uv_timer_stop(&session->patience);
+    if (!session->overflowed)
+        uv_timer_stop(&session->patience);
     feed(session,
          (struct lifecycle_event){.kind = LIFECYCLE_ON_HELLO,
                                   .role = role,
@@ -165,31 +121,8 @@ static void introduce(struct session *session, enum lifecycle_role role, uint32_
          call);
 }
 
-static size_t queue_size(const struct session *session) {
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&session->pipe);
-}
-
-/* Sends the newest state to one that was behind, once it has read all there was before. */
-static void catch_up(struct session *session) {
-    if (queue_size(session) == 0) {
-        session->behind = 0;
-        send_message(session, status_json(session->control->daemon, "state"));
-    } else if (++session->behind > BEHIND_MOST) {
-        disconnect(session);
-    } else {
-        uv_timer_start(&session->patience, on_impatient, BEHIND_MS, 0);
-    }
-}
-
-/* It has not said hello, or it does not read what it is told. */
-static void on_impatient(uv_timer_t *timer) {
-    struct session *session = timer->data;
-    if (session->overflowed)
-        disconnect(session);
-    else if (session->behind)
-        catch_up(session);
-    else
-        introduce(session, LIFECYCLE_ROLE_ANONYMOUS, 0, NULL);
+static void on_no_hello(uv_timer_t *timer) {
+    introduce(timer->data, LIFECYCLE_ROLE_ANONYMOUS, 0, NULL);
 }
 
 static char *copy_text(const char *text) {
@@ -216,8 +149,8 @@ static bool is_truthful(struct session *session, const struct hello *hello, stru
 }
 
 static void refuse(struct session *session, const char *code, const char *message) {
-    send_error(session, code, message);
-    disconnect(session);
+    session_send_error(session, code, message);
+    control_disconnect(session);
 }
 
 static void write_session_record(struct session *session) {
@@ -287,7 +220,7 @@ static void greet(struct session *session) {
     json_object_set_new(welcome, "session", json_string(id));
     if (session->role != LIFECYCLE_ROLE_CLI)
         json_object_set_new(welcome, "ws_token", json_string(daemon->token));
-    send_message(session, welcome);
+    session_send(session, welcome);
     write_session_record(session);
 }
 
@@ -323,11 +256,11 @@ void control_answer(struct control_call *call, enum lifecycle_answer answer) {
         message = text;
     }
     if (call->id)
-        send_reply(session, call->id, !answers[answer].code, answers[answer].code, message);
+        session_send_reply(session, call->id, !answers[answer].code, answers[answer].code, message);
     else if (!answers[answer].code)
         greet(session);
     else
-        send_error(session, answers[answer].code, message);
+        session_send_error(session, answers[answer].code, message);
 }
 
 /* ---- requests ---- */
@@ -335,23 +268,34 @@ void control_answer(struct control_call *call, enum lifecycle_answer answer) {
 static void on_leave(struct session *session, const json_t *message) {
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_LEAVE};
     if (!lifecycle_leave_parse(message_text(message, "reason"), &event.leave)) {
-        send_error(session, "bad-leave",
-                   "leave: \"reason\" must be disable, quit, reload or restart");
+        session_send_error(session, "bad-leave",
+                           "leave: \"reason\" must be disable, quit, reload or restart");
         return;
     }
     feed(session, event, NULL);
-    disconnect(session);
+    /* Whoever leaves may take the end of its connection for the end of its record. */
+    if (session->connected && session->process.pid > 0 &&
+        !lifecycle_session_find(&session->control->daemon->life, session->id))
+        records_remove_session(&session->control->daemon->dir, session->process.pid);
+    control_disconnect(session);
 }
 
 static void request_status(struct session *session, const json_t *message) {
     json_t *reply = status_json(session->control->daemon, "status");
     json_object_set(reply, "id", json_object_get(message, "id"));
     json_object_set_new(reply, "ok", json_true());
-    send_message(session, reply);
+    session_send(session, reply);
 }
 
+struct log_request {
+    json_t *lines;
+    const char *since; /* a line's stamp; "" for all */
+};
+
 static void add_log_line(void *context, const char *line, size_t length) {
-    json_array_append_new(context, json_stringn(line, length));
+    const struct log_request *request = context;
+    if (strncmp(line, request->since, strlen(request->since)) >= 0)
+        json_array_append_new(request->lines, json_stringn(line, length));
 }
 
 /* The newest of these lines that fit into a line of the protocol; takes the reference. In JSON a
@@ -375,17 +319,19 @@ static json_t *newest_that_fit(json_t *lines) {
 static void request_logs(struct session *session, const json_t *message) {
     int64_t count = message_number(message, "n", 0);
     json_t *reply = json_pack("{s:O, s:b}", "id", json_object_get(message, "id"), "ok", 1);
-    json_t *lines = json_array();
+    struct log_request request = {json_array(), ""};
+    if (json_is_true(json_object_get(message, "since_start")))
+        request.since = session->control->daemon->log.began;
     if (count > 0)
         log_tail(&session->control->daemon->dir, "server.log",
-                 (size_t)(count < LOG_LINES_MOST ? count : LOG_LINES_MOST), add_log_line, lines);
-    json_object_set_new(reply, "lines", newest_that_fit(lines));
-    send_message(session, reply);
+                 (size_t)(count < LOG_LINES_MOST ? count : LOG_LINES_MOST), add_log_line, &request);
+    json_object_set_new(reply, "lines", newest_that_fit(request.lines));
+    session_send(session, reply);
     session->wants_log = json_is_true(json_object_get(message, "follow"));
 }
 
-/* Registers the owner that a second `launch` named: from now on it counts as an editor that has no
- * connection, until it connects itself or its process ends. */
+/* Registers the owner that a second `launch` named: from now on it counts as an editor (or front)
+ * without a connection, until it connects itself or its process ends. */
 static void request_adopt(struct session *session, const json_t *message);
 
 /* The process that a message names by pid and perhaps start; pid 0 if that can be none. */
@@ -463,7 +409,7 @@ static bool on_line(const char *line, size_t length, void *context) {
     if (message)
         on_message(session, message);
     else
-        send_error(session, "bad-message", err.message);
+        session_send_error(session, "bad-message", err.message);
     json_decref(message);
     return session->connected;
 }
@@ -479,14 +425,14 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
     struct session *session = stream->data;
     int rc;
     if (count < 0) {
-        disconnect(session);
+        control_disconnect(session);
         return;
     }
     rc = lines_feed(&session->lines, buf->base, (size_t)count, on_line, session);
     if (rc == -EMSGSIZE)
         refuse(session, "too-long", "a line of this protocol has at most 65536 bytes");
     else if (rc < 0)
-        disconnect(session);
+        control_disconnect(session);
 }
 
 static void on_process_end(void *context, const struct os_identity *identity) {
@@ -539,7 +485,7 @@ static bool identify(struct session *session) {
         return false;
     if (peer.user != os_user_self()) {
         log_say(&daemon->log, "refused a connection of user %u", (unsigned)peer.user);
-        send_error(session, "not-yours", "this instance belongs to another user");
+        session_send_error(session, "not-yours", "this instance belongs to another user");
         return false;
     }
     session->process = peer.process.identity;
@@ -562,11 +508,12 @@ static void on_connection(uv_stream_t *server, int status) {
         control_settle(control);
         return;
     }
-    uv_timer_start(&session->patience, on_impatient, HELLO_PATIENCE_MS, 0);
+    uv_timer_start(&session->patience, on_no_hello, HELLO_PATIENCE_MS, 0);
 }
 
 /* A session without a connection of its own: it counts as long as its process lives. */
-static void add_process_session(struct control *control, const struct os_identity *identity) {
+static void add_process_session(struct control *control, const struct os_identity *identity,
+                                enum lifecycle_role role) {
     struct session *owner = session_create(control);
     uint32_t id = owner ? owner->id : 0;
     if (!owner)
@@ -574,7 +521,7 @@ static void add_process_session(struct control *control, const struct os_identit
     owner->process = *identity;
     watch_create(&owner->watch, &control->daemon->loop, identity,
                  control->daemon->options->config.poll_ms, on_process_end, owner);
-    introduce(owner, LIFECYCLE_ROLE_EDITOR, 0, NULL);
+    introduce(owner, role, 0, NULL);
     owner = find(control, id); /* gone if it was not admitted */
     if (owner)
         write_session_record(owner);
@@ -584,17 +531,26 @@ static void request_adopt(struct session *session, const json_t *message) {
     struct control *control = session->control;
     struct os_identity identity = read_identity(message);
     const json_t *id = json_object_get(message, "id");
+    enum lifecycle_role role = strcmp(message_text(message, "role"), "front") == 0
+                                   ? LIFECYCLE_ROLE_FRONT
+                                   : LIFECYCLE_ROLE_EDITOR;
     if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
-        send_reply(session, id, false, "bad-owner", "your pids mean nothing here");
+        session_send_reply(session, id, false, "bad-owner", "your pids mean nothing here");
         return;
     }
     if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {
-        send_reply(session, id, false, "bad-owner", "there is no such process");
+        session_send_reply(session, id, false, "bad-owner", "there is no such process");
         return;
     }
+<<<<<<< HEAD
     if (!find_process(control, LIFECYCLE_ROLE_EDITOR, &identity))
         add_process_session(control, &identity);
+    session_send_reply(session, id, true, NULL, NULL);
+=======
+    if (!find_process(control, role, &identity))
+        add_process_session(control, &identity, role);
     send_reply(session, id, true, NULL, NULL);
+>>>>>>> cdec4626f03982794b8551e85c89c97cf697a1ff
 }
 
 /* ---- what the lifecycle asks for ---- */
@@ -608,7 +564,7 @@ void control_drop(struct control *control, uint32_t id) {
 void control_ping(struct control *control, uint32_t id) {
     struct session *session = find(control, id);
     if (session && session->connected)
-        send_message(session, json_pack("{s:s}", "type", "ping"));
+        session_send(session, json_pack("{s:s}", "type", "ping"));
     else if (session && os_liveness(&session->process) == OS_ALIVE)
         feed(session, (struct lifecycle_event){.kind = LIFECYCLE_ON_HEARD}, NULL);
 }
@@ -630,29 +586,17 @@ void control_sweep(struct control *control) {
 void control_publish(struct control *control) {
     size_t length = 0;
     char *line = message_line(status_json(control->daemon, "state"), &length);
-    for (struct session *session = control->sessions; line && session; session = session->next) {
-        if (!session->connected || !session->greeted || session->behind)
-            continue;
-        send_line(session, line, length);
-        if (queue_size(session) > STATE_QUEUE_MOST && !session->overflowed) {
-            session->behind = 1;
-            uv_timer_start(&session->patience, on_impatient, BEHIND_MS, 0);
-        }
-    }
+    for (struct session *session = control->sessions; line && session; session = session->next)
+        if (session->connected && session->greeted)
+            session_send_state(session, line, length);
     free(line);
 }
 
 void control_log(struct control *control, enum log_stream stream, const char *text,
                  uint64_t number) {
-    for (struct session *session = control->sessions; session; session = session->next) {
-        if (!session->connected || !session->wants_log)
-            continue;
-        if (queue_size(session) > LOG_QUEUE_MOST)
-            continue; /* seen by the gap in the numbers */
-        send_message(session,
-                     json_pack("{s:s, s:s, s:s, s:I}", "type", "log", "stream",
-                               log_stream_name(stream), "line", text, "seq", (json_int_t)number));
-    }
+    for (struct session *session = control->sessions; session; session = session->next)
+        if (session->wants_log)
+            session_send_log(session, stream, text, number);
 }
 
 /* ---- the socket ---- */

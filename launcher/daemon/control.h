@@ -23,14 +23,14 @@ struct session {
     struct control *control;
     uint32_t id;
     uv_pipe_t pipe;
-    uv_timer_t patience; /* for its hello */
+    uv_timer_t patience; /* with its hello, then with its reading */
     int open_handles;    /* of the two above, those the loop still has */
     bool connected;
     bool known; /* the lifecycle has been told of it */
     bool greeted;
     bool wants_log;
-    bool overflowed; /* does not read what it is told */
-    int behind;      /* how often it was found not to have read the last state; 0: it has */
+    bool behind;     /* has much to read, and gets the newest state when it has done so */
+    bool overflowed; /* is about to lose its connection, for it does not read */
     struct lines lines;
     struct os_identity process; /* pid 0: the kernel does not show it */
     struct watch *watch;
@@ -67,6 +67,9 @@ void control_sweep(struct control *control);
 
 /* Lets go of sessions that the lifecycle no longer knows. After each of its steps. */
 void control_settle(struct control *control);
+
+/* Ends a connection. The session may be gone after this. */
+void control_disconnect(struct session *session);
 
 /* Tells everybody the new state. */
 void control_publish(struct control *control);

@@ -225,9 +225,8 @@ static void add_conflict(json_t *result, const struct ports_conflict *conflict) 
                                       (json_int_t)holder->identity.pid, "executable",
                                       holder->executable, "command", holder->command));
     if (conflict->next_http)
-        json_object_set_new(
-            result, "next_ports",
-            json_pack("[i, i]", (int)conflict->next_http, (int)conflict->next_ws));
+        json_object_set_new(result, "next_ports",
+                            json_pack("[i, i]", (int)conflict->next_http, (int)conflict->next_ws));
 }
 
 json_t *status_result(const struct daemon *daemon, int code, const char *message) {

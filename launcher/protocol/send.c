@@ -8,21 +8,27 @@
 
 struct outgoing {
     uv_write_t write;
+    void (*then)(uv_stream_t *stream); /* or NULL */
     char bytes[];
 };
 
 static void on_sent(uv_write_t *write, int status) {
+    struct outgoing *outgoing = write->data;
     (void)status;
-    free(write->data);
+    if (outgoing->then)
+        outgoing->then(write->handle);
+    free(outgoing);
 }
 
-static int send_later(uv_stream_t *stream, const char *bytes, size_t count) {
+static int send_later(uv_stream_t *stream, const char *bytes, size_t count,
+                      void (*then)(uv_stream_t *stream)) {
     struct outgoing *outgoing = malloc(sizeof *outgoing + count);
     uv_buf_t buf;
     int rc;
     if (!outgoing)
         return -ENOMEM;
     memcpy(outgoing->bytes, bytes, count);
+    outgoing->then = then;
     outgoing->write.data = outgoing;
     buf = uv_buf_init(outgoing->bytes, (unsigned)count);
     rc = uv_write(&outgoing->write, stream, &buf, 1, on_sent);
@@ -31,12 +37,17 @@ static int send_later(uv_stream_t *stream, const char *bytes, size_t count) {
     return rc;
 }
 
-int line_send(uv_stream_t *stream, const char *line, size_t length) {
+int line_send_then(uv_stream_t *stream, const char *line, size_t length,
+                   void (*then)(uv_stream_t *stream)) {
     /* libuv does not write to these bytes; its buffers only lack the const. */
     uv_buf_t buf = uv_buf_init((char *)(uintptr_t)line, (unsigned)length);
     int sent = uv_try_write(stream, &buf, 1);
     size_t gone = sent > 0 ? (size_t)sent : 0;
-    return gone == length ? 0 : send_later(stream, line + gone, length - gone);
+    return gone == length ? 0 : send_later(stream, line + gone, length - gone, then);
+}
+
+int line_send(uv_stream_t *stream, const char *line, size_t length) {
+    return line_send_then(stream, line, length, NULL);
 }
 
 int message_send(uv_stream_t *stream, json_t *message) {

@@ -1,12 +1,15 @@
-"""Many sessions at once: all are known, told and forgotten, at little cost. Row A5."""
+"""Many sessions at once: all are known, told and forgotten, at little cost. Rows A5 and F2."""
 import json
 import os
+import re
 import sys
 
-
-from clients import check_peak, wait_for, watch
+from clients import check_peak, wait_for, wait_until, watch
 from harness import LIMIT, Process
+from scene import stays
 from tether import Instance
+
+NAME = "/games/" + "x" * 900  # makes states long, so that few of them fill what is between the processes
 
 HOLD = r"""
 import socket, sys
@@ -84,3 +87,60 @@ def test_a_state_with_many_long_names_can_still_be_told(state_dir):
             status = instance.cli("status", "--json")
             assert status.status == 0, status.output
             assert len(json.loads(status.output)["sessions"]) == 80
+
+
+# ---- peers that do not read ----
+
+def voluntary_switches(pid):
+    """How often a process has gone to sleep, and so how often it was woken."""
+    with open("/proc/%d/status" % pid) as file:
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", file.read(), re.MULTILINE).group(1))
+
+
+def wait_asleep(pid):
+    """Waits until a process has not been woken for half a second."""
+    def is_asleep():
+        before = voluntary_switches(pid)
+        return stays(pid, 0.5) and voluntary_switches(pid) == before
+    wait_until(is_asleep, "the daemon sleeps")
+
+
+def change_state(instance, times):
+    for _ in range(times):
+        with instance.control() as editor:
+            editor.hello(project=NAME)
+            editor.send(type="leave", reason="quit")
+            editor.wait_closed()
+
+
+def test_F2_a_hundred_sessions_that_never_read_cost_no_wakeups(state_dir):
+    """Only the sweep, every 30 s, may come in between."""
+    with Instance(state_dir) as instance:
+        daemon = instance.launch()["daemon_pid"]
+        with Holders(instance, 10, 10, project=NAME):
+            change_state(instance, 5)
+            wait_asleep(daemon)
+            before = voluntary_switches(daemon)
+            assert stays(daemon, 8)
+            assert voluntary_switches(daemon) - before <= 2
+            assert instance.status()["why"] == "100 sessions"
+
+
+def test_F2_a_peer_that_reads_again_gets_the_newest_state_and_not_all_of_them(state_dir):
+    changes = 20
+    with Instance(state_dir) as instance:
+        instance.launch()
+        with Holders(instance, 2, 30, project=NAME), instance.control() as reader, instance.control() as newest:
+            reader.hello(role="cli")
+            change_state(instance, changes)
+            newest.hello(project="/the/newest")
+            states = [reader.receive("state")]
+            while not names_project(states[-1], "/the/newest"):
+                states.append(reader.receive("state"))
+            assert len(states) < 2 * changes  # it had not got all: the rest did not fit
+            newest.send(type="leave", reason="quit")
+            assert not names_project(reader.receive("state"), "/the/newest")  # and now it is up to date
+
+
+def names_project(state, project):
+    return any(session.get("project") == project for session in state["sessions"])

@@ -27,6 +27,21 @@ void check_start(struct harness *harness, const char *program, const char *what,
     harness_start(harness, &options);
 }
 
+void check_start_as_nobody(struct harness *harness, const char *program, const char *what,
+                           const char *argument) {
+    /* The first descriptor that a server is given, so it is this number there. */
+    const char *const argv[] = {"/proc/self/fd/3", what, argument, NULL};
+    const int copy = harness_program_copy(program);
+
+    assert_true(copy >= 0);
+    harness_start(harness, &(struct harness_options){.argv = argv,
+                                                     .listen_fds = &copy,
+                                                     .listen_names = &program,
+                                                     .listen_count = 1,
+                                                     .prepare = check_be_nobody});
+    close(copy);
+}
+
 void check_start_probe(struct harness *harness, const char *what, const char *argument) {
     check_start(harness, "probe", what, argument, (struct harness_options){.grace_ms = 0});
 }

@@ -8,6 +8,9 @@
 /* Starts a helper program under a guard; what and argument may be NULL. */
 void check_start(struct harness *harness, const char *program, const char *what,
                  const char *argument, struct harness_options options);
+/* The same without privileges, wherever the program is: its file may be in a folder of root's. */
+void check_start_as_nobody(struct harness *harness, const char *program, const char *what,
+                           const char *argument);
 void check_start_probe(struct harness *harness, const char *what, const char *argument);
 
 /* The next record of this type. */

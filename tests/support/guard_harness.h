@@ -69,6 +69,10 @@ int harness_finish(struct harness *harness);
 /* The path of a helper program beside the running one. */
 const char *harness_program(const char *name);
 
+/* The same program in memory, for a daemon that may not go where the file is: run it by its
+ * descriptor. The caller closes it; -1 if it cannot be had. */
+int harness_program_copy(const char *name);
+
 int64_t harness_now_us(void);
 
 #endif

@@ -264,7 +264,8 @@ static void test_fork_bomb_ends_unprivileged(void **state) {
     (void)state;
     if (geteuid() != 0)
         skip();
-    bomb_start(&harness, (struct harness_options){.prepare = check_be_nobody});
+    check_start_as_nobody(&harness, "probe", "bomb", "300");
+    assert_true(harness_lines(&harness, 1));
     kill(harness.daemon, SIGKILL);
     check_finish(&harness);
 }
