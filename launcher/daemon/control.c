@@ -542,15 +542,9 @@ static void request_adopt(struct session *session, const json_t *message) {
         session_send_reply(session, id, false, "bad-owner", "there is no such process");
         return;
     }
-<<<<<<< HEAD
-    if (!find_process(control, LIFECYCLE_ROLE_EDITOR, &identity))
-        add_process_session(control, &identity);
-    session_send_reply(session, id, true, NULL, NULL);
-=======
     if (!find_process(control, role, &identity))
         add_process_session(control, &identity, role);
-    send_reply(session, id, true, NULL, NULL);
->>>>>>> cdec4626f03982794b8551e85c89c97cf697a1ff
+    session_send_reply(session, id, true, NULL, NULL);
 }
 
 /* ---- what the lifecycle asks for ---- */

@@ -180,7 +180,7 @@ static void end(struct front *front, const char *why) {
     front->end_by = os_clock_ms() + END_MS;
     input_finish(&front->input);
     flights_finish(front, why);
-    session_end(front);
+    front_session_end(front);
     link_leave(&front->link);
     front_settle(front);
 }

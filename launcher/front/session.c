@@ -386,7 +386,7 @@ static void on_goodbye_done(struct exchange *exchange, struct answer *answer, in
 
 static const struct exchange_events goodbye_events = {NULL, NULL, on_goodbye_done};
 
-bool session_end(struct front *front) {
+bool front_session_end(struct front *front) {
     struct session *session = &front->session;
     bool alive = session->state == SESSION_OPEN && session->id[0] && front->link.ready &&
                  session->generation == front->link.generation;

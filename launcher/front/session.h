@@ -70,7 +70,7 @@ void session_head(const struct front *front, struct bytes *head, const char *met
 
 /* Tells the server that the session is over and settles when it knows. False if
  * there is nothing to tell. */
-bool session_end(struct front *front);
+bool front_session_end(struct front *front);
 
 /* When session_settle has something to do; 0: never. */
 int64_t session_deadline(const struct front *front);
