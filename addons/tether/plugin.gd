@@ -34,6 +34,8 @@ func _exit_tree() -> void:
 	EditorInterface.get_editor_settings().settings_changed.disconnect(_on_personal_settings_changed)
 	_dock.remove_from(self)
 	_dock = null
+	if _tools != null:
+		_tools.call("detach")
 	_tools = null
 	_control.release()
 	_control.queue_free()
@@ -45,6 +47,12 @@ func _disable_plugin() -> void:
 		_control.server.call("detach", "disable")
 	Settings.forget()
 	Settings.forget_personal(EditorInterface.get_editor_settings())
+
+
+## Of several editors, AI clients work in the one that its user went to last.
+func _notification(what: int) -> void:
+	if what == NOTIFICATION_APPLICATION_FOCUS_IN and _control != null:
+		_control.server.call("mark_active")
 
 
 ## An editor without a window has nobody to show a dock to, and no use for a server unless that is asked
@@ -63,7 +71,7 @@ func _set_up(server: RefCounted) -> void:
 	var values: Dictionary[String, Variant] = Settings.read([])
 	if (values["command"] as PackedStringArray).is_empty() and ResourceLoader.exists(TOOLS):
 		_tools = (load(TOOLS) as GDScript).new()
-		_tools.call("register", server)
+		_tools.call("attach", self, server)
 	if values["autostart"] == Settings.Autostart.WITH_THE_EDITOR:
 		_control.start()
 
