@@ -173,7 +173,7 @@ def test_F7_too_many_editors():
 
 def test_F7_half_open_handshakes():
     """Connections that say nothing, or for ever a little, keep no editor out and do not stay."""
-    with Echo(handshake_ms=400) as echo:
+    with Echo(handshake_ms=1000) as echo:
         slow = [Raw.connect(echo.port) for _ in range(40)]
         for i, raw in enumerate(slow):
             raw.send(request(echo.port)[:i])
@@ -340,9 +340,9 @@ def test_F7_pings_that_nobody_reads_the_answers_of(echo):
 
 def test_F7_silence():
     """A silent editor is asked twice and dropped; one that answers stays."""
-    with Echo(ping_ms=150) as echo:
+    with Echo(ping_ms=400) as echo:
         with echo.raw() as silent, echo.raw() as lively:
-            for _ in range(8):
+            for _ in range(4):
                 assert lively.receive() == (FIN | PING, b"")
                 lively.frame(FIN | PONG)
             assert silent.receive() == (FIN | PING, b"")
@@ -357,14 +357,14 @@ def test_F7_silence():
 
 def test_F7_own_stop_is_nobody_elses_silence():
     """After a stop of the server, as in a debugger, editors are not taken for silent."""
-    with Echo(ping_ms=100) as echo, echo.raw() as raw:
+    with Echo(ping_ms=250) as echo, echo.raw() as raw:
         assert raw.receive() == (FIN | PING, b"")
         raw.frame(FIN | PONG)
         os.kill(echo.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, echo.pid, os.WSTOPPED | os.WNOWAIT)
-        select.select([], [], [], 0.6)
-        os.kill(echo.pid, signal.SIGCONT)
+        select.select([], [], [], 1.0)
         raw.text("still here")
+        os.kill(echo.pid, signal.SIGCONT)
         while raw.receive() != (FIN | TEXT, b"still here"):
             pass
 

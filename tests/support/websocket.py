@@ -22,6 +22,13 @@ TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 FIN = 0x80
 
 
+def close_input(popen):
+    try:
+        popen.stdin.close()
+    except BrokenPipeError:
+        pass  # it ended before it had read all
+
+
 def accept_of(key):
     return base64.b64encode(hashlib.sha1((key + GUID).encode()).digest()).decode()
 
@@ -185,8 +192,7 @@ class Drive(Process):
         return int(match.group(1)), match.group(2)
 
     def stop(self):
-        if self.popen.stdin and not self.popen.stdin.closed:
-            self.popen.stdin.close()
+        close_input(self.popen)
         super().stop()
 
 
@@ -212,6 +218,5 @@ class Node(Process):
         self.popen.stdin.flush()
 
     def stop(self):
-        if self.popen.stdin and not self.popen.stdin.closed:
-            self.popen.stdin.close()
+        close_input(self.popen)
         super().stop()
