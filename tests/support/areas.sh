@@ -182,7 +182,7 @@ prepare_areas() {
         case $area in
         lint) tools+=("${TOOLS_LINT[@]}") ;;
         process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
-        engine) tools+=("${TOOLS_PYTEST[@]}") ;;
+        engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
         wine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
