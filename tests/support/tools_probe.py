@@ -10,7 +10,7 @@ from harness import LIMIT, Process
 PLUGIN = '[plugin]\nname="Probe"\ndescription=""\nauthor=""\nversion="1"\nscript="tools_probe.gd"\n'
 
 
-def make_tools_project(folder):
+def make_tools_project(folder, more_settings=""):
     """A project with only the tools of the addon, and the plugin that calls them."""
     shutil.copytree(os.path.join(ROOT, "tests/engine/project"), folder)
     os.makedirs(os.path.join(folder, "addons/tether"))
@@ -24,6 +24,9 @@ def make_tools_project(folder):
         text = file.read()
     with open(settings, "w") as file:
         file.write(text.replace("res://addons/tether/plugin.cfg", "res://addons/probe/plugin.cfg"))
+        # What every machine can do: drawing with OpenGL, and no sound.
+        file.write('\n[audio]\n\ndriver/driver="Dummy"\n'
+                   '\n[rendering]\n\nrenderer/rendering_method="gl_compatibility"\n' + more_settings)
     return folder
 
 

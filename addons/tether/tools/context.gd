@@ -11,6 +11,8 @@ const Words := preload("words.gd")
 
 ## How long a tool may work before it lets the editor draw a frame.
 const SLICE_USEC: int = 8000
+## How long a tool waits for a scan of the files before it says that the editor is busy.
+const SCAN_MSEC: int = 3000
 const FORBIDDEN: Array[String] = ["res://addons/tether", "res://.godot", "res://.git"]
 
 var plugin: EditorPlugin
@@ -60,6 +62,24 @@ func begin_work() -> void:
 
 func next_frame() -> void:
 	await plugin.get_tree().process_frame
+
+
+## Gives a scan of the project's files that is under way a moment to end.
+func wait_for_scan() -> void:
+	var end: int = Time.get_ticks_msec() + SCAN_MSEC
+	while EditorInterface.get_resource_filesystem().is_scanning() and Time.get_ticks_msec() < end:
+		await plugin.get_tree().process_frame
+		if plugin == null:
+			return
+
+
+## Tells the editor of a file that was written; also in a folder that it does not know yet.
+static func announce(path: String) -> void:
+	var files: EditorFileSystem = EditorInterface.get_resource_filesystem()
+	if files.get_filesystem_path(path.get_base_dir()) == null:
+		files.scan()
+	else:
+		files.update_file(path)
 
 
 ## Why nothing can be changed just now, or "".

@@ -78,6 +78,9 @@ func call_tool(arguments: Variant, name: String) -> Variant:
 	if not problem.is_empty():
 		return Context.failure(problem)
 	if not tool.get("read", false) and not tool.get("while_busy", false):
+		await _context.wait_for_scan()
+		if _context == null:
+			return Context.failure("Tether was disabled meanwhile.")
 		var busy: String = _context.busy_reason()
 		if not busy.is_empty():
 			return Context.failure("The editor is busy: %s. Try again in a moment." % busy)
