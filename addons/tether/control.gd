@@ -5,8 +5,9 @@ extends Node
 
 ## The state, the status or the settings are others than before.
 signal changed
-## The log begins anew: the server's last lines come again with the new session.
-signal log_begun
+## A server is about to be started or found, with the settings as they are now. Its log begins anew:
+## the last lines come again with the session.
+signal launching
 ## A line for the log.
 signal logged(stream: String, line: String)
 ## Something that does not mend itself: shown as a toast.
@@ -160,13 +161,13 @@ func _start_afresh(force: bool) -> void:
 
 
 func _launch() -> void:
-	log_begun.emit()
 	var warnings: PackedStringArray = []
 	_applied = Settings.read(warnings)
+	Settings.apply(_applied, server)
+	launching.emit()
 	for warning: String in warnings:
 		push_warning("Tether: ", warning)
 		logged.emit("launcher", "warning: " + warning)
-	Settings.apply(_applied, server)
 	server.call("start")
 	changed.emit()
 

@@ -34,9 +34,7 @@ func _exit_tree() -> void:
 	EditorInterface.get_editor_settings().settings_changed.disconnect(_on_personal_settings_changed)
 	_dock.remove_from(self)
 	_dock = null
-	if _tools != null:
-		_tools.call("detach")
-	_tools = null
+	_take_back_tools()
 	_control.release()
 	_control.queue_free()
 	_control = null
@@ -64,16 +62,28 @@ func _is_for_a_person() -> bool:
 func _set_up(server: RefCounted) -> void:
 	_control = TetherControl.new(server)
 	_control.needs_user.connect(_on_needs_user)
+	_control.launching.connect(_on_launching)
 	add_child(_control)
 	_dock = Dock.new(_control)
 	_dock.add_to(self)
 	EditorInterface.get_editor_settings().settings_changed.connect(_on_personal_settings_changed)
-	var values: Dictionary[String, Variant] = Settings.read([])
-	if (values["command"] as PackedStringArray).is_empty() and ResourceLoader.exists(TOOLS):
-		_tools = (load(TOOLS) as GDScript).new()
-		_tools.call("attach", self, server)
-	if values["autostart"] == Settings.Autostart.WITH_THE_EDITOR:
+	if Settings.read([])["autostart"] == Settings.Autostart.WITH_THE_EDITOR:
 		_control.start()
+
+
+## Only the built-in server has use for our tools.
+func _on_launching() -> void:
+	if not _control.is_built_in():
+		_take_back_tools()
+	elif _tools == null and ResourceLoader.exists(TOOLS):
+		_tools = (load(TOOLS) as GDScript).new()
+		_tools.call("attach", self, _control.server)
+
+
+func _take_back_tools() -> void:
+	if _tools != null:
+		_tools.call("detach")
+	_tools = null
 
 
 func _on_needs_user(message: String, severity: EditorToaster.Severity, tooltip: String) -> void:

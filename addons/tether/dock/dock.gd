@@ -46,7 +46,7 @@ func _init(control: TetherControl) -> void:
 func _enter_tree() -> void:
 	_control.changed.connect(refresh)
 	_control.logged.connect(_log.add)
-	_control.log_begun.connect(_log.clear)
+	_control.launching.connect(_log.clear)
 	_log.fill(_control.get_log(_log.get_capacity()))
 	apply_personal_settings()
 	refresh()
@@ -55,7 +55,7 @@ func _enter_tree() -> void:
 func _exit_tree() -> void:
 	_control.changed.disconnect(refresh)
 	_control.logged.disconnect(_log.add)
-	_control.log_begun.disconnect(_log.clear)
+	_control.launching.disconnect(_log.clear)
 
 
 func _notification(what: int) -> void:

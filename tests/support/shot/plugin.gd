@@ -21,6 +21,7 @@ func _take() -> void:
 	dock.call(&"make_visible")
 	for frame: int in FRAMES:
 		await get_tree().process_frame
+	dock.queue_redraw() # an editor in which nothing changes draws nothing
 	await RenderingServer.frame_post_draw
 	var image: Image = dock.get_viewport().get_texture().get_image()
 	image.get_region(Rect2i((dock.get_parent() as Control).get_global_rect())).save_png(

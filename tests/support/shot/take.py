@@ -17,8 +17,6 @@ from editor import ENGINE, ROOT  # noqa: E402
 LIMIT = 120.0  # an editor that draws without a graphics card is slow
 SCALES = {100: 2, 200: 6}  # the numbers of the editor setting
 PYTHON = "/usr/bin/python3"
-# Empty: the server that Tether brings along.
-SERVER = [os.path.join(harness.BUILD, "linux.x86_64/tests/programs/server"), "--say", "listening"]
 CRASHING = [PYTHON, "-m", "dungeon_tools"]
 
 # What each picture shows: the state to wait for, and how the editor looks.
@@ -110,7 +108,7 @@ def second_editor(folder, command, pair, home):
 def take(name, out, work):
     shot = SHOTS[name]
     pair = ports()
-    command = shot.get("command", SERVER)
+    command = shot.get("command", [])  # none: the server that Tether brings along
     home = make_home(work + "/home", shot)
     os.mkdir(home["TETHER_STATE_DIR"], 0o700)
     make_project(work + "/my-game", "My Game", command, pair, True)
