@@ -136,7 +136,7 @@ def check_style(case):
     assert case.after.startswith(BOM) == (case.before or b"").startswith(BOM)
     if case.before and b"\r\n" in case.before and b"\n" not in case.before.replace(b"\r\n", b""):
         assert b"\n" not in case.after.replace(b"\r\n", b"")
-    if case.before and b"\r\n" not in case.before:
+    if b"\r" not in (case.before or b""):
         assert b"\r" not in case.after
 
 
@@ -246,6 +246,31 @@ def test_every_client_with_every_kind_of_file(tmp_path):
     for case in broken:
         check_untouched(case)
         assert len(case.result["first"]["message"]) < 400
+
+
+# As a person would have written it: (client, before, after).
+EXACT = [
+    ("cursor", '{\n\t"a": 1, // one\n\t"mcpServers": {\n\t\t"b": {} // its\n\t\t// last\n\t} /* c */\n}\n',
+     '{\n\t"a": 1, // one\n\t"mcpServers": {\n\t\t"b": {}, // its\n\t\t"godot-tether": {\n\t\t\t"url": "%s"\n\t\t}\n'
+     '\t\t// last\n\t} /* c */\n}\n'),
+    ("cursor", '{\n  "a": 1, // one\n}', '{\n  "a": 1, // one\n  "mcpServers": {\n    "godot-tether": {\n'
+     '      "url": "%s"\n    }\n  },\n}'),
+    ("cursor", '{"a":1,"mcpServers":{"b":{}}}', '{"a":1,"mcpServers":{"b":{}, "godot-tether": {"url": "%s"}}}'),
+    ("cursor", '{ "mcpServers": { } }', '{ "mcpServers": {"godot-tether": {"url": "%s"} } }'),
+    ("codex", '[mcp_servers.godot-tether]   # mine\n  # before\n  url   =  "x" # behind\n\n[z]\n',
+     '[mcp_servers.godot-tether]   # mine\n  # before\n  url   =  "%s" # behind\n\n[z]\n'),
+    ("codex", '[mcp_servers.godot-tether]\ncommand = "x"\nargs = [\n  "y",\n]\nenabled = false\n',
+     '[mcp_servers.godot-tether]\nurl = "%s"\nenabled = false\n'),
+    ("codex", "a = 1", 'a = 1\n\n[mcp_servers.godot-tether]\nurl = "%s"\n'),
+]
+
+
+def test_text_as_a_person_would_have_written_it(tmp_path):
+    cases = [Case(str(tmp_path / str(i)), client, before.encode()) for i, (client, before, _) in enumerate(EXACT)]
+    run_all(tmp_path, cases)
+    for case, (_, _, after) in zip(cases, EXACT):
+        check_written(case)
+        assert case.after.decode() == after % URL
 
 
 def test_list_tells_where_files_are_and_who_is_there(tmp_path):
@@ -396,7 +421,7 @@ def test_random_toml(tmp_path):
     rng = jsonc.generator(SEED)
     values = ["1", "-2.5", "true", '"a # b"', "'c'", '"""\n[x]\n"""', "[1, 2]", '[\n  "a", # c\n  "b"\n]', "{ a = 1 }",
               "2020-01-01", '"\\u00fc \\" ="', "[{a = 1}, {a = 2}]"]
-    cases = []
+    cases, bad = [], []
     for i in range(120):
         lines = ["%s = %s" % (name, rng.choice(values)) for name in rng.sample(["a", "b.c", '"d e"', "f-g"], 2)]
         tables = ["[t]", "[mcp_servers.x]", "[[list]]", "[[list]]", "[mcp_servers]", '[projects."/p [q]"]',
@@ -408,8 +433,23 @@ def test_random_toml(tmp_path):
                 lines += rng.choice([[], ['url = "http://old"'], ['command = "x"', "args = [\n]"]])
         data = rng.choice(["\n", "\n", "\r\n"]).join(lines + rng.choice([[], [""]])).encode()
         cases.append(Case(str(tmp_path / str(i)), "codex", data))
-    run_all(tmp_path, cases)
+        at = rng.randrange(len(data))
+        data = data[:at] + rng.choice([b"", b"", b",", b"]", b'"', b"\n", b"\\"]) + data[at + 1:]
+        bad.append(Case(str(tmp_path / ("bad-%d" % i)), "codex", data))
+    run_all(tmp_path, cases + bad)
     for case in cases:
         check_written(case)
+    accepted = 0
+    for case in bad:
+        try:
+            loads(case, case.before)
+        except tomllib.TOMLDecodeError:  # a newer TOML may allow it
+            accepted += case.result["first"]["ok"]
+            assert case.result["first"]["ok"] or case.after == case.before
+        else:
+            check_any(case)
+    assert accepted < 5
+    cases += [case for case in bad if case.result["first"]["ok"]]
+    for case in cases:
         gone = set(case.before.splitlines()) - set(case.after.splitlines())
         assert all(re.match(rb"\s*(url|command|args|\]|godot-tether)", line) for line in gone), gone

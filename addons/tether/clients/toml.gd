@@ -51,6 +51,8 @@ var _scalar: RegEx = RegEx.create_from_string(
 		+ "|\\d{4}-\\d\\d-\\d\\d([Tt ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?([Zz]|[+-]\\d\\d:\\d\\d)?)?"
 		+ "|\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?"
 		+ "|[+-]?(0|[1-9](_?\\d)*)(\\.\\d(_?\\d)*)?([eE][+-]?\\d(_?\\d)*)?)(?=[\\s,\\]}#]|$)")
+var _escape: RegEx = RegEx.create_from_string(
+		r'\\([btnfre"\\]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[ \t\r]*\n)')
 var _bare: RegEx = RegEx.create_from_string("^[A-Za-z0-9_-]+$")
 var _newline: String
 
@@ -174,6 +176,15 @@ func _key(at: int, part: Part) -> int:
 
 
 func _text_end(at: int) -> int:
+	var end: int = _closing_quote(at)
+	var raw: String = bytes.slice(at, end).get_string_from_utf8() if bytes[at] == QUOTE else ""
+	if raw.contains("\\") and _escape.sub(raw, "", true).contains("\\"):
+		return _fail("a backslash stands before something unknown", at)
+	return end
+
+
+## Behind it, or the end of the text if there is none.
+func _closing_quote(at: int) -> int:
 	var quote: int = bytes[at]
 	var long: bool = _at(at + 1) == quote and _at(at + 2) == quote
 	var end: int = at + 3 if long else at + 1
