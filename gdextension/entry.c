@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "docs.h"
+#include "editor_loop.h"
 #include "engine/engine.h"
 #include "tether_server.h"
 
@@ -18,14 +19,17 @@ static void initialize(void *userdata, GDExtensionInitializationLevel level) {
     if (level != GDEXTENSION_INITIALIZATION_EDITOR)
         return;
     class_register(&tether_server_class);
+    editor_loop_register();
     for (size_t i = 0; i < docs_class_count; i++)
         engine.help_load_xml(docs_classes[i], (GDExtensionInt)strlen(docs_classes[i]));
 }
 
 static void deinitialize(void *userdata, GDExtensionInitializationLevel level) {
     (void)userdata;
-    if (level == GDEXTENSION_INITIALIZATION_EDITOR)
-        class_unregister(&tether_server_class);
+    if (level != GDEXTENSION_INITIALIZATION_EDITOR)
+        return;
+    editor_loop_finish();
+    class_unregister(&tether_server_class);
 }
 
 GDExtensionBool tether_entry(GDExtensionInterfaceGetProcAddress find,

@@ -1,9 +1,13 @@
 #include "class.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
+    PROPERTY_USAGE_STORAGE = 2,
     PROPERTY_USAGE_DEFAULT = 6, /* stored in files and shown in the inspector */
+    PROPERTY_USAGE_NIL_IS_VARIANT = 1 << 17,
+    PROPERTY_HINT_ENUM = 2,
     NOTIFICATION_POSTINITIALIZE = 0,
 };
 
@@ -46,6 +50,8 @@ static void argument_list_init(struct argument_list *list, const struct class_ar
     list->count = count;
     for (uint32_t i = 0; i < count; i++) {
         list->infos[i] = property_init(&list->scratch[i], arguments[i].name, arguments[i].type);
+        if (arguments[i].type == GDEXTENSION_VARIANT_TYPE_NIL)
+            list->infos[i].usage |= PROPERTY_USAGE_NIL_IS_VARIANT;
         list->metadata[i] = GDEXTENSION_METHOD_ARGUMENT_METADATA_NONE;
     }
 }
@@ -60,8 +66,7 @@ static void *as_userdata(const void *table) {
     return (void *)(uintptr_t)table;
 }
 
-/* ---- calls
- * --------------------------------------------------------------------------------------- */
+/* ---- calls ---- */
 
 static void call_error(GDExtensionCallError *error, GDExtensionCallErrorType type, int32_t argument,
                        int32_t expected) {
@@ -72,21 +77,56 @@ static void call_error(GDExtensionCallError *error, GDExtensionCallErrorType typ
 static bool check_arguments(const struct class_method *method,
                             const GDExtensionConstVariantPtr *arguments, GDExtensionInt count,
                             GDExtensionCallError *error) {
-    if (count != method->argument_count) {
+    uint32_t most = method->argument_count, fewest = most - (method->has_default ? 1 : 0);
+    if (count < fewest || count > most) {
         call_error(error,
-                   count < method->argument_count ? GDEXTENSION_CALL_ERROR_TOO_FEW_ARGUMENTS
-                                                  : GDEXTENSION_CALL_ERROR_TOO_MANY_ARGUMENTS,
-                   0, (int32_t)method->argument_count);
+                   count < fewest ? GDEXTENSION_CALL_ERROR_TOO_FEW_ARGUMENTS
+                                  : GDEXTENSION_CALL_ERROR_TOO_MANY_ARGUMENTS,
+                   0, (int32_t)(count < fewest ? fewest : most));
         return false;
     }
-    for (uint32_t i = 0; i < method->argument_count; i++) {
-        if (engine.variant_get_type(arguments[i]) != method->arguments[i].type) {
+    for (uint32_t i = 0; i < count; i++) {
+        GDExtensionVariantType given = engine.variant_get_type(arguments[i]);
+        if (method->arguments[i].type != GDEXTENSION_VARIANT_TYPE_NIL &&
+            given != method->arguments[i].type &&
+            !engine.variant_can_convert_strict(given, method->arguments[i].type)) {
             call_error(error, GDEXTENSION_CALL_ERROR_INVALID_ARGUMENT, (int32_t)i,
                        (int32_t)method->arguments[i].type);
             return false;
         }
     }
     return true;
+}
+
+/* The default of the method's last argument. */
+static void init_default(struct engine_variant *out, const struct class_method *method) {
+    if (method->arguments[method->argument_count - 1].type == GDEXTENSION_VARIANT_TYPE_BOOL)
+        variant_init_bool(out, method->default_value != 0);
+    else
+        variant_init_int(out, method->default_value);
+}
+
+static void native_init(struct engine_value *value, GDExtensionVariantType type,
+                        GDExtensionConstVariantPtr from) {
+    struct engine_variant converted;
+    variant_init_converted(&converted, type, from);
+    engine.get_variant_to_type_constructor(type)(value, &converted);
+    variant_finish(&converted);
+}
+
+/* The native form of an argument, made in `value` unless it is a Variant as it stands. */
+static GDExtensionConstTypePtr argument_init(struct engine_value *value,
+                                             const struct class_method *method, uint32_t i,
+                                             GDExtensionConstVariantPtr given) {
+    struct engine_variant fallback;
+    if (given && method->arguments[i].type == GDEXTENSION_VARIANT_TYPE_NIL)
+        return given;
+    if (!given)
+        init_default(&fallback, method);
+    native_init(value, method->arguments[i].type, given ? given : &fallback);
+    if (!given)
+        variant_finish(&fallback);
+    return value;
 }
 
 static void method_call(void *userdata, GDExtensionClassInstancePtr self,
@@ -98,19 +138,16 @@ static void method_call(void *userdata, GDExtensionClassInstancePtr self,
 
     if (!check_arguments(method, arguments, count, error))
         return;
-    for (uint32_t i = 0; i < method->argument_count; i++) {
-        /* The conversion does not change the Variant; its type in C only lacks the const. */
-        GDExtensionVariantPtr variant = as_userdata(arguments[i]);
-        engine.get_variant_to_type_constructor(method->arguments[i].type)(&values[i], variant);
-        pointers[i] = &values[i];
-    }
+    for (uint32_t i = 0; i < method->argument_count; i++)
+        pointers[i] = argument_init(&values[i], method, i, i < count ? arguments[i] : NULL);
     engine_value_init(&returned, method->result);
     method->run(self, pointers, &returned);
     if (method->result != GDEXTENSION_VARIANT_TYPE_NIL)
         engine.get_variant_from_type_constructor(method->result)(result, &returned);
     engine_value_finish(&returned, method->result);
     for (uint32_t i = 0; i < method->argument_count; i++)
-        engine_value_finish(&values[i], method->arguments[i].type);
+        if (pointers[i] == &values[i])
+            engine_value_finish(&values[i], method->arguments[i].type);
 }
 
 static void method_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
@@ -119,13 +156,81 @@ static void method_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
     method->run(self, arguments, result);
 }
 
-/* ---- instances
- * ----------------------------------------------------------------------------------- */
+/* ---- properties ---- */
+
+static struct engine_variant *property_value(void *self, const struct class_property *property) {
+    return (struct engine_variant *)(void *)((char *)self + property->offset);
+}
+
+static void property_value_init(void *self, const struct class_property *property) {
+    struct engine_variant given;
+    if (property->type == GDEXTENSION_VARIANT_TYPE_STRING)
+        variant_init_text(&given, property->default_text ? property->default_text : "");
+    else if (property->type == GDEXTENSION_VARIANT_TYPE_INT ||
+             property->type == GDEXTENSION_VARIANT_TYPE_BOOL)
+        variant_init_int(&given, property->default_number);
+    else
+        variant_init_nil(&given);
+    variant_init_converted(property_value(self, property), property->type, &given);
+    variant_finish(&given);
+}
+
+static void property_set(void *self, const struct class_property *property,
+                         const struct engine_variant *value) {
+    struct engine_variant *kept = property_value(self, property);
+    variant_finish(kept);
+    variant_init_converted(kept, property->type, value);
+    if (property->changed)
+        property->changed(self);
+}
+
+static void getter_call(void *userdata, GDExtensionClassInstancePtr self,
+                        const GDExtensionConstVariantPtr *arguments, GDExtensionInt count,
+                        GDExtensionVariantPtr result, GDExtensionCallError *error) {
+    (void)arguments;
+    if (count != 0) {
+        call_error(error, GDEXTENSION_CALL_ERROR_TOO_MANY_ARGUMENTS, 0, 0);
+        return;
+    }
+    variant_init_copy(result, property_value(self, userdata));
+}
+
+static void getter_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
+                           const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result) {
+    const struct class_property *property = userdata;
+    (void)arguments;
+    variant_assign_native(result, property->type, property_value(self, property));
+}
+
+static void setter_call(void *userdata, GDExtensionClassInstancePtr self,
+                        const GDExtensionConstVariantPtr *arguments, GDExtensionInt count,
+                        GDExtensionVariantPtr result, GDExtensionCallError *error) {
+    const struct class_property *property = userdata;
+    const struct class_method shape = {.argument_count = 1,
+                                       .arguments = {{property->name, property->type}}};
+    (void)result;
+    if (check_arguments(&shape, arguments, count, error))
+        property_set(self, property, arguments[0]);
+}
+
+static void setter_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
+                           const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result) {
+    const struct class_property *property = userdata;
+    struct engine_variant value;
+    (void)result;
+    variant_init_native(&value, property->type, arguments[0]);
+    property_set(self, property, &value);
+    variant_finish(&value);
+}
+
+/* ---- instances ---- */
 
 static void *instance_create(const struct class_description *description) {
     void *self = calloc(1, description->instance_size);
     if (!self)
         abort(); /* the engine has no way to be told, and aborts itself when memory is gone */
+    for (size_t i = 0; i < description->property_count; i++)
+        property_value_init(self, &description->properties[i]);
     if (description->init)
         description->init(self);
     return self;
@@ -151,11 +256,15 @@ static GDExtensionObjectPtr class_create(void *userdata, GDExtensionBool postini
     const struct class_description *description = userdata;
     struct engine_name name, parent;
     GDExtensionObjectPtr object;
+    void *self;
 
     engine_name_init(&name, description->name);
     engine_name_init(&parent, description->parent);
     object = engine.classdb_construct_object2(&parent);
-    engine.object_set_instance(object, &name, instance_create(description));
+    self = instance_create(description);
+    if (description->attached)
+        description->attached(self, object);
+    engine.object_set_instance(object, &name, self);
     if (postinitialize)
         notify_postinitialize(object);
     engine_name_finish(&parent);
@@ -166,8 +275,11 @@ static GDExtensionObjectPtr class_create(void *userdata, GDExtensionBool postini
 /* After a hot reload the engine keeps the object and asks only for new data; it restores the
  * properties itself. */
 static GDExtensionClassInstancePtr class_recreate(void *userdata, GDExtensionObjectPtr object) {
-    (void)object;
-    return instance_create(userdata);
+    const struct class_description *description = userdata;
+    void *self = instance_create(description);
+    if (description->attached)
+        description->attached(self, object);
+    return self;
 }
 
 static void class_free(void *userdata, GDExtensionClassInstancePtr self) {
@@ -176,23 +288,35 @@ static void class_free(void *userdata, GDExtensionClassInstancePtr self) {
         return;
     if (description->finish)
         description->finish(self);
+    for (size_t i = 0; i < description->property_count; i++)
+        variant_finish(property_value(self, &description->properties[i]));
     free(self);
 }
 
-/* ---- registration
- * -------------------------------------------------------------------------------- */
+/* ---- registration ---- */
 
-static void register_method(const struct engine_name *class_name,
-                            const struct class_method *method) {
+/* What differs between methods written in a table and the accessors of a property. */
+struct callable_shape {
+    const char *name;
+    const void *userdata;
+    GDExtensionClassMethodCall call;
+    GDExtensionClassMethodPtrCall ptrcall;
+};
+
+static void register_callable(const struct engine_name *class_name,
+                              const struct callable_shape *shape,
+                              const struct class_method *method) {
     struct engine_name name;
     struct property_scratch result;
     struct argument_list arguments;
+    struct engine_variant fallback;
+    GDExtensionVariantPtr defaults[] = {&fallback};
     GDExtensionPropertyInfo result_info = property_init(&result, "", method->result);
     GDExtensionClassMethodInfo info = {
         .name = &name,
-        .method_userdata = as_userdata(method),
-        .call_func = method_call,
-        .ptrcall_func = method_ptrcall,
+        .method_userdata = as_userdata(shape->userdata),
+        .call_func = shape->call,
+        .ptrcall_func = shape->ptrcall,
         .method_flags = GDEXTENSION_METHOD_FLAGS_DEFAULT |
                         (method->is_const ? GDEXTENSION_METHOD_FLAG_CONST : 0u),
         .has_return_value = method->result != GDEXTENSION_VARIANT_TYPE_NIL,
@@ -200,24 +324,53 @@ static void register_method(const struct engine_name *class_name,
         .argument_count = method->argument_count,
         .arguments_info = arguments.infos,
         .arguments_metadata = arguments.metadata,
+        .default_argument_count = method->has_default ? 1 : 0,
+        .default_arguments = defaults,
     };
 
-    engine_name_init(&name, method->name);
+    engine_name_init(&name, shape->name);
     argument_list_init(&arguments, method->arguments, method->argument_count);
+    if (method->has_default)
+        init_default(&fallback, method);
     engine.classdb_register_extension_class_method(engine.library, class_name, &info);
+    if (method->has_default)
+        variant_finish(&fallback);
     argument_list_finish(&arguments);
     engine_name_finish(&name);
     property_finish(&result);
+}
+
+static void register_method(const struct engine_name *class_name,
+                            const struct class_method *method) {
+    const struct callable_shape shape = {method->name, method, method_call, method_ptrcall};
+    register_callable(class_name, &shape, method);
 }
 
 static void register_property(const struct engine_name *class_name,
                               const struct class_property *property) {
     struct property_scratch scratch;
     struct engine_name getter, setter;
+    char getter_name[64], setter_name[64];
+    const struct class_method get = {.result = property->type, .is_const = true};
+    const struct class_method set = {.argument_count = 1, .arguments = {{"value", property->type}}};
     GDExtensionPropertyInfo info = property_init(&scratch, property->name, property->type);
 
-    engine_name_init(&getter, property->getter);
-    engine_name_init(&setter, property->setter);
+    snprintf(getter_name, sizeof getter_name, "get_%s", property->name);
+    snprintf(setter_name, sizeof setter_name, "set_%s", property->name);
+    register_callable(class_name,
+                      &(struct callable_shape){getter_name, property, getter_call, getter_ptrcall},
+                      &get);
+    register_callable(class_name,
+                      &(struct callable_shape){setter_name, property, setter_call, setter_ptrcall},
+                      &set);
+    if (property->hint) {
+        info.hint = PROPERTY_HINT_ENUM;
+        engine_string_assign(&scratch.hint, property->hint);
+    }
+    if (property->is_hidden)
+        info.usage = PROPERTY_USAGE_STORAGE;
+    engine_name_init(&getter, getter_name);
+    engine_name_init(&setter, setter_name);
     engine.classdb_register_extension_class_property(engine.library, class_name, &info, &setter,
                                                      &getter);
     engine_name_finish(&setter);

@@ -8,29 +8,37 @@
 
 #include <stddef.h>
 
-#include "engine.h"
+#include "variant.h"
 
 #define CLASS_MAX_ARGUMENTS 4
 
 struct class_argument {
     const char *name;
-    GDExtensionVariantType type;
+    GDExtensionVariantType type; /* Nil: any Variant */
 };
 
 struct class_method {
     const char *name;
     void (*run)(void *self, const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result);
     GDExtensionVariantType result; /* Nil: nothing is returned */
-    bool is_const;                 /* does not change the object */
     uint32_t argument_count;
     struct class_argument arguments[CLASS_MAX_ARGUMENTS];
+    int64_t default_value; /* of the last argument, which is an int or a bool, … */
+    bool has_default;      /* … if it has one */
+    bool is_const;         /* does not change the object */
 };
 
-/* Getter and setter are methods of the same table. */
+/* A value that each instance has, at this offset, as a `struct engine_variant` of the declared
+ * type. The getter is called get_NAME, the setter set_NAME; both are made here. */
 struct class_property {
     const char *name;
     GDExtensionVariantType type;
-    const char *getter, *setter;
+    bool is_hidden; /* kept, but not shown in the inspector */
+    size_t offset;
+    const char *default_text;    /* for texts; NULL: empty */
+    int64_t default_number;      /* for numbers and booleans */
+    const char *hint;            /* of an enumeration, as in "fixed,auto"; NULL: none */
+    void (*changed)(void *self); /* called after a set; may be NULL */
 };
 
 struct class_signal {
@@ -42,7 +50,8 @@ struct class_signal {
 struct class_description {
     const char *name, *parent;
     size_t instance_size;
-    void (*init)(void *self); /* on zeroed memory */
+    void (*init)(void *self); /* on zeroed memory with the properties' defaults in it */
+    void (*attached)(void *self, GDExtensionObjectPtr object); /* may be NULL, as all of these */
     void (*finish)(void *self);
     const struct class_method *methods;
     size_t method_count;

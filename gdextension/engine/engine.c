@@ -46,7 +46,7 @@ void engine_value_init(struct engine_value *value, GDExtensionVariantType type) 
         engine.variant_get_ptr_constructor(type, 0)(value, NULL);
 }
 
-void engine_value_finish(struct engine_value *value, GDExtensionVariantType type) {
+void engine_value_finish(GDExtensionTypePtr value, GDExtensionVariantType type) {
     GDExtensionPtrDestructor destroy = engine.variant_get_ptr_destructor(type);
     if (destroy) /* plain data has none */
         destroy(value);

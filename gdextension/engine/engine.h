@@ -15,13 +15,30 @@
 /* X(field, type suffix, name): field `engine.field` holds the function the engine calls `name`. */
 #define ENGINE_FUNCTIONS(X)                                                                        \
     X(print_error, PrintError)                                                                     \
+    X(print_warning, PrintWarning)                                                                 \
+    X(get_library_path, GetLibraryPath)                                                            \
+    X(global_get_singleton, GlobalGetSingleton)                                                    \
+    X(register_main_loop_callbacks, RegisterMainLoopCallbacks)                                     \
     X(get_variant_from_type_constructor, GetVariantFromTypeConstructor)                            \
     X(get_variant_to_type_constructor, GetVariantToTypeConstructor)                                \
     X(variant_get_ptr_constructor, VariantGetPtrConstructor)                                       \
     X(variant_get_ptr_destructor, VariantGetPtrDestructor)                                         \
     X(variant_get_type, VariantGetType)                                                            \
     X(variant_new_nil, VariantNewNil)                                                              \
+    X(variant_new_copy, VariantNewCopy)                                                            \
+    X(variant_destroy, VariantDestroy)                                                             \
+    X(variant_construct, VariantConstruct)                                                         \
+    X(variant_call, VariantCall)                                                                   \
+    X(variant_set, VariantSet)                                                                     \
+    X(variant_get, VariantGet)                                                                     \
+    X(variant_iter_init, VariantIterInit)                                                          \
+    X(variant_iter_next, VariantIterNext)                                                          \
+    X(variant_iter_get, VariantIterGet)                                                            \
+    X(variant_booleanize, VariantBooleanize)                                                       \
+    X(variant_stringify, VariantStringify)                                                         \
+    X(variant_can_convert_strict, VariantCanConvertStrict)                                         \
     X(string_new_with_utf8_chars, StringNewWithUtf8Chars)                                          \
+    X(string_to_utf8_chars, StringToUtf8Chars)                                                     \
     X(string_name_new_with_utf8_chars, StringNameNewWithUtf8Chars)                                 \
     X(object_set_instance, ObjectSetInstance)                                                      \
     X(object_method_bind_ptrcall, ObjectMethodBindPtrcall)                                         \
@@ -71,6 +88,6 @@ void engine_string_assign(GDExtensionTypePtr target, const char *text);
 
 /* Makes the empty value of a type in raw storage, and ends such a value. */
 void engine_value_init(struct engine_value *value, GDExtensionVariantType type);
-void engine_value_finish(struct engine_value *value, GDExtensionVariantType type);
+void engine_value_finish(GDExtensionTypePtr value, GDExtensionVariantType type);
 
 #endif

@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,15 +93,43 @@ static int usage_error(const struct command *command, const char *message) {
     return EXIT_USAGE;
 }
 
+/* The server that is started when none is named: our own. */
+struct own_server {
+    char path[OS_PATH_MAX];
+    char name[8];
+    char *words[3];
+};
+
+/* It always runs on sockets that the daemon holds, so that a restart refuses nobody. */
+static int take_own_server(struct options *options, struct own_server *own, struct error *err) {
+    size_t size = sizeof own->path;
+    int rc = uv_exepath(own->path, &size);
+    if (rc < 0)
+        return error_set(err, rc, "cannot find this program's own file: %s", uv_strerror(rc));
+    if (options->ready == READY_PORTS)
+        return error_set(err, -EINVAL,
+                         "--ready ports tells nothing of the built-in server, for which the daemon "
+                         "listens; leave it out, or use --ready notify");
+    snprintf(own->name, sizeof own->name, "serve");
+    own->words[0] = own->path;
+    own->words[1] = own->name;
+    own->words[2] = NULL;
+    options->command = own->words;
+    options->hold_ports = true;
+    return 0;
+}
+
 static int run_command(const struct command *command, char **argv, char **words) {
     struct options options;
+    struct own_server own;
     struct error err = {0};
     if (command->run_words)
         return command->run_words(words);
     if (options_parse(&options, command->scopes, words, stderr, &err) < 0)
         return usage_error(command, err.message);
-    if ((command->scopes & SCOPE_START) && !options.command)
-        return usage_error(command, "which server? Give its command behind \"--\"");
+    if ((command->scopes & SCOPE_START) && !options.command &&
+        take_own_server(&options, &own, &err) < 0)
+        return usage_error(command, err.message);
     options.title = argv[0];
     for (; *words; words++)
         options.title_size = (size_t)(*words - argv[0]) + strlen(*words);

@@ -21,6 +21,7 @@ int command_help(char **words);
 int command_version(char **words);
 int command_run(const struct options *options);
 int command_launch(const struct options *options);
+int command_mcp(const struct options *options);
 int command_daemon(const struct options *options);
 int command_status(const struct options *options);
 int command_stop(const struct options *options);
@@ -28,6 +29,7 @@ int command_restart(const struct options *options);
 int command_logs(const struct options *options);
 int command_doctor(const struct options *options);
 int command_sweep(const struct options *options);
+int command_serve(const struct options *options);
 
 /* Prints "tether: …" and returns the code. */
 int command_fail(int exit_code, const struct error *err);

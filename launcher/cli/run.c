@@ -1,5 +1,6 @@
 /* `tether run` and `tether daemon`: the same instance, in the foreground or detached. */
 #include "../daemon/daemon.h"
+#include "../os/os.h"
 #include "cli.h"
 #include "commands.h"
 
@@ -19,5 +20,9 @@ int command_daemon(const struct options *options) {
                         "`tether run` to stay in the foreground\n");
         return EXIT_USAGE;
     }
+    /* What an editor left open for `launch` to inherit is not for a process that outlives it. */
+    os_close_from(1 + (int)(options->lock_handle > options->result_handle
+                                ? options->lock_handle
+                                : options->result_handle));
     return daemon_run(options, false);
 }

@@ -4,80 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- lists of texts ---- */
-
-static char *copy(const char *text, size_t length) {
-    char *made = malloc(length + 1);
-    if (made) {
-        memcpy(made, text, length);
-        made[length] = 0;
-    }
-    return made;
-}
-
-/* Takes the text over; NULL means that there was no memory for it. */
-static void add_owned(struct text_list *list, char *text) {
-    if (text && list->count + 2 > list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 32;
-        char **items = realloc(list->items, capacity * sizeof *items);
-        if (!items) {
-            free(text);
-            text = NULL;
-        } else {
-            list->items = items;
-            list->capacity = capacity;
-        }
-    }
-    if (!text) {
-        list->failed = true;
-        return;
-    }
-    list->items[list->count++] = text;
-    list->items[list->count] = NULL;
-}
-
-void text_list_add(struct text_list *list, const char *text) {
-    add_owned(list, copy(text, strlen(text)));
-}
-
-void text_list_finish(struct text_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        free(list->items[i]);
-    free(list->items);
-    *list = (struct text_list){0};
-}
-
 /* ---- the environment ---- */
-
-static bool is_entry_of(const char *entry, const char *name, size_t length) {
-    return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
-static void environment_remove(struct text_list *list, const char *name) {
-    size_t length = strlen(name), kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (is_entry_of(list->items[i], name, length))
-            free(list->items[i]);
-        else
-            list->items[kept++] = list->items[i];
-    }
-    list->count = kept;
-    if (list->items)
-        list->items[kept] = NULL;
-}
-
-void environment_set(struct text_list *list, const char *name, const char *value) {
-    size_t size;
-    char *entry;
-    environment_remove(list, name);
-    if (!value)
-        return;
-    size = strlen(name) + strlen(value) + 2;
-    entry = malloc(size);
-    if (entry)
-        snprintf(entry, size, "%s=%s", name, value);
-    add_owned(list, entry);
-}
 
 static void set_number(struct text_list *list, const char *name, uint64_t number) {
     char text[24];
@@ -159,5 +86,5 @@ void command_build(struct text_list *list, const struct server_start *start) {
         snprintf(table[2].value, sizeof table[2].value, "%" PRIu64, start->owner.pid);
     options_instance(start->options, table[3].value);
     for (char **word = start->options->command; word && *word; word++)
-        add_owned(list, replace_all(*word, table));
+        text_list_take(list, replace_all(*word, table));
 }

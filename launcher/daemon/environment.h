@@ -7,19 +7,7 @@
 
 #include "../cli/options.h"
 #include "../os/os.h"
-
-/* A NULL-terminated list of owned texts. Zeroed memory is an empty one. */
-struct text_list {
-    char **items;
-    size_t count, capacity;
-    bool failed; /* memory ran out; the list is what came before */
-};
-
-void text_list_add(struct text_list *list, const char *text);
-void text_list_finish(struct text_list *list);
-
-/* Sets NAME=value in an environment: replaces an entry of that name, or adds one. NULL removes. */
-void environment_set(struct text_list *list, const char *name, const char *value);
+#include "../text_list.h"
 
 /* What changes from start to start. */
 struct server_start {

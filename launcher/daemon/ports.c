@@ -94,33 +94,39 @@ static bool find_free_pair(const struct options *options, struct options *pair) 
     return false;
 }
 
-static void describe_holder(uint16_t port, char *out, size_t size) {
-    struct os_port_holder holder;
-    if (os_port_holder(port, &holder) < 0)
-        snprintf(out, size, "another process, which the system does not show");
-    else if (holder.identity.pid == 0)
+static void describe_holder(const struct ports_conflict *conflict, char *out, size_t size) {
+    const struct os_port_holder *holder = &conflict->holder;
+    if (conflict->is_shown && holder->identity.pid != 0)
+        snprintf(out, size, "process %lld (%.100s: %.150s)", (long long)holder->identity.pid,
+                 holder->executable, holder->command);
+    else if (conflict->is_shown)
         snprintf(out, size, "a process of user %u, which the system does not show us",
-                 (unsigned)holder.user);
+                 (unsigned)holder->user);
     else
-        snprintf(out, size, "process %lld (%.100s: %.150s)", (long long)holder.identity.pid,
-                 holder.executable, holder.command);
+        snprintf(out, size, "another process, which the system does not show");
 }
 
-static int explain_busy(const struct ports *ports, uint16_t port, const struct error *why,
+static int explain_busy(struct ports *ports, uint16_t port, const struct error *why,
                         struct error *err) {
     char holder[320], advice[96] = "end it, or choose other ports with --http-port and --ws-port";
+    struct ports_conflict *conflict = &ports->conflict;
     struct options pair;
     if (why->code != -EADDRINUSE)
         return error_set(err, why->code, "%s", why->message);
-    describe_holder(port, holder, sizeof holder);
-    if (find_free_pair(ports->options, &pair))
+    *conflict = (struct ports_conflict){.port = port};
+    conflict->is_shown = os_port_holder(port, &conflict->holder) == 0;
+    describe_holder(conflict, holder, sizeof holder);
+    if (find_free_pair(ports->options, &pair)) {
+        conflict->next_http = pair.http_port;
+        conflict->next_ws = pair.ws_port;
         snprintf(advice, sizeof advice, "end it, or use --http-port %u --ws-port %u%s",
                  (unsigned)pair.http_port, (unsigned)pair.ws_port,
                  ports->options->ports_auto ? "" : " (--ports auto does)");
+    }
     return error_set(err, -EADDRINUSE, "port %u is held by %s; %s", (unsigned)port, holder, advice);
 }
 
-static int check_port(const struct ports *ports, uint16_t port, struct error *err) {
+static int check_port(struct ports *ports, uint16_t port, struct error *err) {
     struct error why = {0};
     if (port == 0 || os_port_try(port, &why) == 0)
         return 0;
@@ -161,6 +167,7 @@ int ports_prepare(struct ports *ports, struct error *err) {
     int rc;
     if (ports->listener_count > 0)
         return 0; /* held since the first start */
+    ports->conflict = (struct ports_conflict){0};
     rc = clear_port(ports, options->http_port, err);
     if (rc == 0)
         rc = clear_port(ports, options->ws_port, err);
@@ -180,7 +187,7 @@ void ports_release(struct ports *ports) {
     ports->listener_count = 0;
 }
 
-bool ports_are_free(const struct ports *ports, struct error *err) {
+bool ports_are_free(struct ports *ports, struct error *err) {
     return check_port(ports, ports->options->http_port, err) == 0 &&
            check_port(ports, ports->options->ws_port, err) == 0;
 }

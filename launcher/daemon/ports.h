@@ -10,9 +10,18 @@
 #include "../os/os.h"
 #include "log.h"
 
+/* Who was in the way at the last attempt, and which pair is free instead. */
+struct ports_conflict {
+    uint16_t port; /* 0: nobody was */
+    bool is_shown; /* the system says who it is */
+    struct os_port_holder holder;
+    uint16_t next_http, next_ws; /* 0: no free pair was found */
+};
+
 struct ports {
     const struct options *options;
     struct log *log;
+    struct ports_conflict conflict;
     os_handle listeners[2];
     size_t listener_count; /* 0: the server listens itself */
 };
@@ -31,7 +40,7 @@ int ports_prepare(struct ports *ports, struct error *err);
 void ports_release(struct ports *ports);
 
 /* Whether a server could have both ports now; the error says what is in the way. */
-bool ports_are_free(const struct ports *ports, struct error *err);
+bool ports_are_free(struct ports *ports, struct error *err);
 
 /* True if the process belongs to this instance and its daemon is dead. */
 bool ports_is_orphan(const struct os_identity *identity, const char *instance);

@@ -214,11 +214,29 @@ json_t *status_json(const struct daemon *daemon, const char *type) {
                      (json_int_t)(os_clock_ms() - daemon->started_at), "why", why);
 }
 
+/* Who holds the port that a start failed for, and which pair is free instead. */
+static void add_conflict(json_t *result, const struct ports_conflict *conflict) {
+    const struct os_port_holder *holder = &conflict->holder;
+    if (conflict->port == 0)
+        return;
+    if (conflict->is_shown)
+        json_object_set_new(result, "holder",
+                            json_pack("{s:i, s:I, s:s, s:s}", "port", (int)conflict->port, "pid",
+                                      (json_int_t)holder->identity.pid, "executable",
+                                      holder->executable, "command", holder->command));
+    if (conflict->next_http)
+        json_object_set_new(result, "next_ports",
+                            json_pack("[i, i]", (int)conflict->next_http, (int)conflict->next_ws));
+}
+
 json_t *status_result(const struct daemon *daemon, int code, const char *message) {
-    return json_pack(
+    json_t *result = json_pack(
         "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s, s:I}", "result", code == 0 ? "started" : "failed",
         "code", code, "message", message, "daemon_pid", (json_int_t)daemon->self.pid, "server_pid",
         (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
         "ws_port", (int)daemon->options->ws_port, "control", daemon->control_path, "ms",
         (json_int_t)(os_clock_ms() - daemon->started_at));
+    if (code != 0)
+        add_conflict(result, &daemon->ports.conflict);
+    return result;
 }

@@ -117,6 +117,32 @@ int os_process_each(const char *name, const char *value, os_identity_fn fn, void
  * that it is ours to end. */
 int os_orphan_end(const struct os_identity *root, int grace_ms);
 
+/* ---- Starting a program from within another's process ---- */
+
+/* A child of ours that writes its word to a pipe. For the extension: it lives in the editor, whose
+ * signal handlers, environment and other children are not ours to touch, so nothing of that is. */
+struct os_child {
+    int64_t pid;
+    os_handle output; /* what it writes to standard output; end of file once it is done */
+};
+
+/* Starts the program at a path (no search) with these words and this environment. Standard input is
+ * empty, standard error is ours, signals are as for a new program.
+ * A program of ours that lost its execute permission, as files from a zip do, gets it back. */
+int os_child_start(struct os_child *child, const char *path, char *const *words,
+                   char *const *environment);
+
+/* Collects a child whose output has ended, or that should end now (it is then killed first), and
+ * closes its output. */
+void os_child_finish(struct os_child *child, bool kill_first);
+
+/* For a thread inside of another's process: signals are not for it, neither theirs nor the one for
+ * writing to a peer that is gone. */
+void os_thread_block_signals(void);
+
+/* This process's environment as it is now, NULL-terminated; another thread may be changing it. */
+char *const *os_environment(void);
+
 /* ---- Private directories ---- */
 
 #define OS_PATH_MAX        1024
@@ -223,6 +249,12 @@ struct os_peer {
  * without SO_PEERPIDFD (before 6.5) a pid that died and was given away since the connect is not
  * noticed. */
 int os_peer_of(os_handle connection, struct os_peer *peer);
+
+/* Whose process holds the other end of a TCP connection within this machine. Asked when the
+ * connection is accepted, it costs some microseconds. -ESRCH: nobody holds it any more (the peer
+ * has closed it), or it is not of this machine: such a peer is to be refused, or whoever writes and
+ * closes at once would not be asked. Another error: the system does not tell. */
+int os_tcp_peer_user(os_handle connection, uint32_t *user);
 
 /* ---- Ports ---- */
 

@@ -61,3 +61,19 @@ def test_a_second_launch_that_names_a_dead_owner_changes_nothing(state_dir):
         gone.wait()
         assert one.launch("--owner-pid", gone.pid)["result"] == "adopted"
         assert one.status()["sessions"] == [] and one.status()["ownership"] == "unarmed"
+
+
+def test_what_an_editor_left_open_does_not_live_on_in_the_daemon(state_dir):
+    """A file that the starter forgot to close on exec would pin its sockets and ports for ever."""
+    reader, writer = os.pipe()
+    try:
+        os.set_inheritable(writer, True)
+        with Instance(state_dir) as it:
+            assert it.launch(pass_fds=[writer])["result"] == "started"
+            pipe = os.readlink("/proc/self/fd/%d" % writer)
+            for pid in (it.result["daemon_pid"], it.status()["guard_pid"], it.result["server_pid"]):
+                open_files = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+                assert pipe not in open_files, pid
+    finally:
+        os.close(reader)
+        os.close(writer)

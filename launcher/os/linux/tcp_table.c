@@ -35,16 +35,19 @@ static bool is_reached_by_loopback(const struct in6_addr *address) {
     return IN6_IS_ADDR_LOOPBACK(address) || IN6_IS_ADDR_UNSPECIFIED(address);
 }
 
-static bool parse_row(const char *line, uint16_t port, struct tcp_row *row) {
-    char hex[33];
-    unsigned local_port, state, user;
+/* Fills in all of the row but what follows from the question. */
+static bool parse_row(const char *line, struct tcp_row *row) {
+    char local[33], remote[33];
+    unsigned local_port, remote_port, state, user;
     uint64_t inode;
-    struct in6_addr address;
-    if (sscanf(line, " %*u: %32[0-9A-F]:%4x %*[0-9A-F]:%*x %2x %*x:%*x %*x:%*x %*x %u %*u %" SCNu64,
-               hex, &local_port, &state, &user, &inode) != 5)
+    if (sscanf(line,
+               " %*u: %32[0-9A-F]:%4x %32[0-9A-F]:%4x %2x %*x:%*x %*x:%*x %*x %u %*u %" SCNu64,
+               local, &local_port, remote, &remote_port, &state, &user, &inode) != 7)
         return false;
-    if (local_port != port || !parse_address(hex, &address) || !is_reached_by_loopback(&address))
+    if (!parse_address(local, &row->local.address) || !parse_address(remote, &row->remote.address))
         return false;
+    row->local.port = (uint16_t)local_port;
+    row->remote.port = (uint16_t)remote_port;
     row->user = user;
     row->inode = inode;
     if (state == STATE_LISTEN)
@@ -56,16 +59,17 @@ static bool parse_row(const char *line, uint16_t port, struct tcp_row *row) {
     return true;
 }
 
-/* Returns 1 when fn wants no more. */
-static int read_table(const char *path, uint16_t port, tcp_row_fn fn, void *arg) {
+/* Returns 1 when fn wants no more. A table that is not there has no rows: no IPv6 here. */
+static int read_table(const char *path, tcp_row_fn fn, void *arg, bool *present) {
     char line[512];
     int rc = 0;
     FILE *file = fopen(path, "re");
     if (!file)
-        return errno == ENOENT ? 0 : -errno; /* no IPv6 here */
+        return errno == ENOENT ? 0 : -errno;
+    *present = true;
     while (rc == 0 && fgets(line, sizeof line, file)) {
         struct tcp_row row;
-        if (parse_row(line, port, &row) && !fn(&row, arg))
+        if (parse_row(line, &row) && !fn(&row, arg))
             rc = 1;
     }
     if (rc == 0 && ferror(file))
@@ -74,9 +78,56 @@ static int read_table(const char *path, uint16_t port, tcp_row_fn fn, void *arg)
     return rc;
 }
 
-int tcp_table_each(uint16_t port, tcp_row_fn fn, void *arg) {
-    int rc = read_table("/proc/net/tcp", port, fn, arg);
+static int read_tables(tcp_row_fn fn, void *arg, bool *present) {
+    int rc = read_table("/proc/net/tcp", fn, arg, present);
     if (rc == 0)
-        rc = read_table("/proc/net/tcp6", port, fn, arg);
+        rc = read_table("/proc/net/tcp6", fn, arg, present);
     return rc < 0 ? rc : 0;
+}
+
+struct port_filter {
+    uint16_t port;
+    tcp_row_fn fn;
+    void *arg;
+};
+
+static bool filter_port(const struct tcp_row *row, void *arg) {
+    const struct port_filter *filter = arg;
+    if (row->local.port != filter->port || !is_reached_by_loopback(&row->local.address))
+        return true;
+    return filter->fn(row, filter->arg);
+}
+
+int tcp_table_each(uint16_t port, tcp_row_fn fn, void *arg) {
+    struct port_filter filter = {.port = port, .fn = fn, .arg = arg};
+    bool present = false;
+    return read_tables(filter_port, &filter, &present);
+}
+
+struct search {
+    const struct tcp_end *local, *remote;
+    struct tcp_row *row;
+    bool found;
+};
+
+static bool is_same_end(const struct tcp_end *a, const struct tcp_end *b) {
+    return a->port == b->port && IN6_ARE_ADDR_EQUAL(&a->address, &b->address);
+}
+
+static bool compare_row(const struct tcp_row *row, void *arg) {
+    struct search *search = arg;
+    search->found =
+        is_same_end(&row->local, search->local) && is_same_end(&row->remote, search->remote);
+    if (search->found)
+        *search->row = *row;
+    return !search->found;
+}
+
+int tcp_table_find(const struct tcp_end *local, const struct tcp_end *remote, struct tcp_row *row) {
+    struct search search = {.local = local, .remote = remote, .row = row};
+    bool present = false;
+    int rc = read_tables(compare_row, &search, &present);
+    if (rc == 0 && !present)
+        return -ENOSYS;
+    return rc == 0 && !search.found ? -ENOENT : rc;
 }

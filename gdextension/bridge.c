@@ -1,0 +1,272 @@
+#include "bridge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/os.h"
+#include "protocol/message.h"
+#include "protocol/version.h"
+
+enum {
+    RETRY_MS = 100, /* doubled with each attempt that fails */
+    RETRY_MOST_MS = 5000,
+    BUSY_MS = 5000, /* without a frame: then a call is answered as "busy" */
+    CALLS_MOST = 256,
+};
+
+/* A call that has come and is not yet known to be taken up. */
+struct waiting {
+    int64_t call;
+    uint64_t deadline; /* in the loop's time */
+};
+
+struct bridge {
+    uv_loop_t *loop;
+    uv_timer_t retry, busy;
+    struct websocket_client client;
+    const struct bridge_events *events;
+    void *context;
+    json_t *hello;        /* its parameters */
+    json_t *registration; /* or NULL: nothing is offered yet */
+    uint16_t port;
+    char token[128];
+    bool is_wanted, is_in_use /* the client, by the loop */, is_welcome, is_ending;
+    int delay;                          /* before the next attempt */
+    int open_timers;                    /* that the loop still has */
+    struct waiting waiting[CALLS_MOST]; /* in the order of their deadlines */
+    size_t waiting_count;
+};
+
+/* ---- saying ---- */
+
+static void say(struct bridge *bridge, json_t *message) {
+    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    if (text && bridge->is_in_use && websocket_client_is_open(&bridge->client))
+        websocket_client_send(&bridge->client, text, strlen(text));
+    free(text);
+    json_decref(message);
+}
+
+static void notify(struct bridge *bridge, const char *method, json_t *parameters) {
+    say(bridge,
+        json_pack("{s:s, s:s, s:O}", "jsonrpc", "2.0", "method", method, "params", parameters));
+}
+
+static void tell_offer(struct bridge *bridge) {
+    if (bridge->is_welcome && bridge->registration)
+        notify(bridge, "editor/register", bridge->registration);
+}
+
+void bridge_offer(struct bridge *bridge, json_t *registration) {
+    json_decref(bridge->registration);
+    bridge->registration = registration;
+    tell_offer(bridge);
+}
+
+void bridge_activate(struct bridge *bridge) {
+    json_t *nothing = json_object();
+    if (bridge->is_welcome)
+        notify(bridge, "editor/active", nothing);
+    json_decref(nothing);
+}
+
+void bridge_answer(struct bridge *bridge, int64_t call, json_t *result) {
+    say(bridge,
+        json_pack("{s:s, s:I, s:o}", "jsonrpc", "2.0", "id", (json_int_t)call, "result", result));
+}
+
+json_t *bridge_failure(const char *text) {
+    return json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text", text, "isError",
+                     1);
+}
+
+/* ---- calls that nobody takes up ---- */
+
+static void watch_waiting(struct bridge *bridge);
+
+static void on_busy(uv_timer_t *timer) {
+    struct bridge *bridge = timer->data;
+    size_t due = 0;
+    while (due < bridge->waiting_count && bridge->waiting[due].deadline <= uv_now(bridge->loop)) {
+        int64_t call = bridge->waiting[due++].call;
+        if (bridge->events->withdraw(bridge->context, call))
+            bridge_answer(bridge, call,
+                          bridge_failure("The editor is busy: it has not run a frame for 5 seconds "
+                                         "(an import, a long script, or a dialog of the system). "
+                                         "Nothing was done; try again in a moment."));
+    }
+    bridge->waiting_count -= due;
+    memmove(bridge->waiting, bridge->waiting + due,
+            bridge->waiting_count * sizeof bridge->waiting[0]);
+    watch_waiting(bridge);
+}
+
+static void watch_waiting(struct bridge *bridge) {
+    uint64_t now = uv_now(bridge->loop);
+    if (bridge->waiting_count == 0)
+        return;
+    uv_timer_start(&bridge->busy, on_busy,
+                   bridge->waiting[0].deadline > now ? bridge->waiting[0].deadline - now : 0, 0);
+}
+
+static void take_call(struct bridge *bridge, int64_t call, const json_t *message) {
+    if (bridge->waiting_count == CALLS_MOST) {
+        bridge_answer(bridge, call,
+                      bridge_failure("The editor has too many calls to answer; try again later."));
+        return;
+    }
+    bridge->waiting[bridge->waiting_count++] =
+        (struct waiting){call, uv_now(bridge->loop) + BUSY_MS};
+    if (bridge->waiting_count == 1)
+        watch_waiting(bridge);
+    bridge->events->on_call(bridge->context, call, json_object_get(message, "params"));
+}
+
+/* ---- hearing ---- */
+
+static void refuse(struct bridge *bridge, int64_t id, const char *method) {
+    say(bridge, json_pack("{s:s, s:I, s:{s:i, s:s+}}", "jsonrpc", "2.0", "id", (json_int_t)id,
+                          "error", "code", -32601, "message", "this editor has no ", method));
+}
+
+static void on_welcome(struct bridge *bridge) {
+    bridge->is_welcome = true;
+    bridge->delay = RETRY_MS;
+    tell_offer(bridge);
+    bridge->events->on_state(bridge->context, "connected", "");
+}
+
+static void on_message(void *context, struct websocket_client *client, char *text, size_t length) {
+    struct bridge *bridge = context;
+    json_t *message = message_parse(text, length, NULL);
+    const char *method = message_text(message, "method");
+    int64_t id = message_number(message, "id", -1);
+    (void)client;
+    if (strcmp(method, "tools/call") == 0 && id >= 0)
+        take_call(bridge, id, message);
+    else if (strcmp(method, "notifications/cancelled") == 0)
+        bridge->events->on_cancelled(bridge->context,
+                                     message_number(json_object_get(message, "params"), "call", 0));
+    else if (method[0] && id >= 0)
+        refuse(bridge, id, method);
+    else if (!method[0] && json_object_get(message, "result"))
+        on_welcome(bridge); /* hello is all that we ever ask */
+    json_decref(message);
+}
+
+/* ---- the connection ---- */
+
+static void on_open(void *context, struct websocket_client *client) {
+    struct bridge *bridge = context;
+    (void)client;
+    say(bridge, json_pack("{s:s, s:i, s:s, s:O}", "jsonrpc", "2.0", "id", 0, "method",
+                          "editor/hello", "params", bridge->hello));
+}
+
+static void release(struct bridge *bridge) {
+    if (bridge->open_timers > 0 || bridge->is_in_use)
+        return;
+    json_decref(bridge->hello);
+    json_decref(bridge->registration);
+    free(bridge);
+}
+
+static void on_timer_closed(uv_handle_t *handle) {
+    struct bridge *bridge = handle->data;
+    bridge->open_timers--;
+    release(bridge);
+}
+
+static void open_client(struct bridge *bridge);
+
+static void on_retry(uv_timer_t *timer) {
+    open_client(timer->data);
+}
+
+static void on_close(void *context, struct websocket_client *client, int code, const char *why) {
+    struct bridge *bridge = context;
+    bool was_welcome = bridge->is_welcome;
+    (void)client;
+    (void)code;
+    bridge->is_in_use = false;
+    bridge->is_welcome = false;
+    bridge->waiting_count = 0;
+    uv_timer_stop(&bridge->busy);
+    if (bridge->is_ending) {
+        release(bridge);
+        return;
+    }
+    if (was_welcome)
+        bridge->events->on_state(bridge->context, "off", why);
+    if (bridge->is_wanted) {
+        uv_timer_start(&bridge->retry, on_retry, (uint64_t)bridge->delay, 0);
+        bridge->delay = bridge->delay * 2 < RETRY_MOST_MS ? bridge->delay * 2 : RETRY_MOST_MS;
+    }
+}
+
+static void open_client(struct bridge *bridge) {
+    static const struct websocket_client_events events = {
+        .on_open = on_open, .on_message = on_message, .on_close = on_close};
+    const struct websocket_client_options options = {.port = bridge->port, .token = bridge->token};
+    if (bridge->is_in_use || !bridge->is_wanted)
+        return;
+    bridge->is_in_use = true;
+    websocket_client_open(&bridge->client, bridge->loop, &options, &events, bridge);
+}
+
+void bridge_connect(struct bridge *bridge, uint16_t port, const char *token) {
+    bridge->is_wanted = true;
+    bridge->port = port;
+    bridge->delay = RETRY_MS;
+    snprintf(bridge->token, sizeof bridge->token, "%s", token);
+    uv_timer_stop(&bridge->retry);
+    open_client(bridge); /* if the last one is still closing, its end opens the next */
+}
+
+void bridge_disconnect(struct bridge *bridge) {
+    bridge->is_wanted = false;
+    uv_timer_stop(&bridge->retry);
+    if (bridge->is_in_use)
+        websocket_client_abort(&bridge->client, 1001, "the editor goes");
+}
+
+/* ---- the whole ---- */
+
+static json_t *hello_parameters(const struct bridge_setup *setup) {
+    struct os_identity self = {0};
+    json_t *hello;
+    os_identity_self(&self);
+    hello = process_json(self.pid, self.start);
+    json_object_set_new(hello, "protocol", json_integer(1));
+    json_object_set_new(hello, "project", json_string(setup->project));
+    json_object_set_new(hello, "path", json_string(setup->path));
+    json_object_set_new(hello, "godot", json_string(setup->godot));
+    json_object_set_new(hello, "version", json_string(tether_version));
+    return hello;
+}
+
+struct bridge *bridge_create(uv_loop_t *loop, const struct bridge_setup *setup) {
+    struct bridge *bridge = calloc(1, sizeof *bridge);
+    if (!bridge)
+        return NULL;
+    bridge->loop = loop;
+    bridge->events = setup->events;
+    bridge->context = setup->context;
+    bridge->hello = hello_parameters(setup);
+    bridge->delay = RETRY_MS;
+    uv_timer_init(loop, &bridge->retry);
+    uv_timer_init(loop, &bridge->busy);
+    bridge->retry.data = bridge;
+    bridge->busy.data = bridge;
+    bridge->open_timers = 2;
+    return bridge;
+}
+
+void bridge_destroy(struct bridge *bridge) {
+    if (!bridge)
+        return;
+    bridge->is_ending = true;
+    bridge_disconnect(bridge);
+    uv_close((uv_handle_t *)&bridge->retry, on_timer_closed);
+    uv_close((uv_handle_t *)&bridge->busy, on_timer_closed);
+}

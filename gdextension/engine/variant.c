@@ -1,0 +1,315 @@
+#include "variant.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MOST = 64 };
+
+/* ---- making and ending ---- */
+
+void variant_init_nil(struct engine_variant *out) {
+    engine.variant_new_nil(out);
+}
+
+void variant_init_native(struct engine_variant *out, GDExtensionVariantType type,
+                         GDExtensionConstTypePtr native) {
+    if (type == GDEXTENSION_VARIANT_TYPE_NIL)
+        engine.variant_new_nil(out);
+    else /* it is only read; the type in C lacks the const */
+        engine.get_variant_from_type_constructor(type)(out, (void *)(uintptr_t)native);
+}
+
+void variant_init_bool(struct engine_variant *out, bool value) {
+    uint8_t native = value;
+    variant_init_native(out, GDEXTENSION_VARIANT_TYPE_BOOL, &native);
+}
+
+void variant_init_int(struct engine_variant *out, int64_t value) {
+    variant_init_native(out, GDEXTENSION_VARIANT_TYPE_INT, &value);
+}
+
+void variant_init_text(struct engine_variant *out, const char *text) {
+    struct engine_string string;
+    engine_string_init(&string, text);
+    variant_init_native(out, GDEXTENSION_VARIANT_TYPE_STRING, &string);
+    engine_string_finish(&string);
+}
+
+void variant_init_object(struct engine_variant *out, GDExtensionObjectPtr object) {
+    variant_init_native(out, GDEXTENSION_VARIANT_TYPE_OBJECT, &object);
+}
+
+void variant_init_copy(struct engine_variant *out, GDExtensionConstVariantPtr from) {
+    engine.variant_new_copy(out, from);
+}
+
+void variant_init_converted(struct engine_variant *out, GDExtensionVariantType type,
+                            const struct engine_variant *from) {
+    GDExtensionConstVariantPtr arguments[] = {from};
+    GDExtensionCallError error = {0};
+    if (variant_type(from) == type) {
+        variant_init_copy(out, from);
+        return;
+    }
+    if (engine.variant_can_convert_strict(variant_type(from), type)) {
+        engine.variant_construct(type, out, arguments, 1, &error);
+        if (error.error == GDEXTENSION_CALL_OK)
+            return;
+        variant_finish(out);
+    }
+    engine.variant_construct(type, out, NULL, 0, &error);
+}
+
+void variant_assign_native(GDExtensionTypePtr target, GDExtensionVariantType type,
+                           const struct engine_variant *from) {
+    struct engine_variant converted;
+    variant_init_converted(&converted, type, from);
+    engine_value_finish(target, type);
+    engine.get_variant_to_type_constructor(type)(target, &converted);
+    variant_finish(&converted);
+}
+
+void variant_finish(struct engine_variant *variant) {
+    engine.variant_destroy(variant);
+}
+
+/* ---- reading ---- */
+
+GDExtensionVariantType variant_type(const struct engine_variant *variant) {
+    return engine.variant_get_type(variant);
+}
+
+bool variant_is_true(const struct engine_variant *variant) {
+    return engine.variant_booleanize(variant);
+}
+
+int64_t variant_int(const struct engine_variant *variant) {
+    struct engine_variant number;
+    int64_t value = 0;
+    variant_init_converted(&number, GDEXTENSION_VARIANT_TYPE_INT, variant);
+    engine.get_variant_to_type_constructor(GDEXTENSION_VARIANT_TYPE_INT)(&value, &number);
+    variant_finish(&number);
+    return value;
+}
+
+static double variant_real(const struct engine_variant *variant) {
+    struct engine_variant copy;
+    double value = 0;
+    variant_init_copy(&copy, variant);
+    engine.get_variant_to_type_constructor(GDEXTENSION_VARIANT_TYPE_FLOAT)(&value, &copy);
+    variant_finish(&copy);
+    return value;
+}
+
+char *variant_text(const struct engine_variant *variant) {
+    struct engine_string string;
+    GDExtensionInt length;
+    char *text;
+    engine.variant_stringify(variant, &string);
+    length = engine.string_to_utf8_chars(&string, NULL, 0);
+    text = malloc((size_t)length + 1);
+    if (!text)
+        abort(); /* the engine aborts itself when memory is gone */
+    engine.string_to_utf8_chars(&string, text, length);
+    text[length] = 0;
+    engine_string_finish(&string);
+    return text;
+}
+
+void variant_each(const struct engine_variant *container,
+                  void (*fn)(const struct engine_variant *element, void *context), void *context) {
+    struct engine_variant at, element;
+    GDExtensionBool valid = false;
+    GDExtensionBool more;
+    variant_init_nil(&at);
+    for (more = engine.variant_iter_init(container, &at, &valid); more && valid;
+         more = engine.variant_iter_next(container, &at, &valid)) {
+        engine.variant_iter_get(container, &at, &element, &valid);
+        if (valid)
+            fn(&element, context);
+        variant_finish(&element);
+    }
+    variant_finish(&at);
+}
+
+void variant_init_member(struct engine_variant *out, const struct engine_variant *container,
+                         const char *key) {
+    struct engine_variant name;
+    GDExtensionBool valid = false;
+    variant_init_text(&name, key);
+    engine.variant_get(container, &name, out, &valid);
+    if (!valid) {
+        variant_finish(out);
+        variant_init_nil(out);
+    }
+    variant_finish(&name);
+}
+
+/* ---- calls ---- */
+
+bool variant_call(struct engine_variant *self, const char *method,
+                  const struct engine_variant *arguments, int count,
+                  struct engine_variant *result) {
+    struct engine_name name;
+    struct engine_variant returned;
+    GDExtensionConstVariantPtr pointers[VARIANT_MAX_ARGUMENTS];
+    GDExtensionCallError error = {0};
+    for (int i = 0; i < count; i++)
+        pointers[i] = &arguments[i];
+    engine_name_init(&name, method);
+    engine.variant_call(self, &name, pointers, count, &returned, &error);
+    engine_name_finish(&name);
+    if (result)
+        *result = returned;
+    else
+        variant_finish(&returned);
+    return error.error == GDEXTENSION_CALL_OK;
+}
+
+bool singleton_call(const char *singleton, const char *method,
+                    const struct engine_variant *arguments, int count,
+                    struct engine_variant *result) {
+    struct engine_name name;
+    struct engine_variant self;
+    bool ok;
+    engine_name_init(&name, singleton);
+    variant_init_object(&self, engine.global_get_singleton(&name));
+    engine_name_finish(&name);
+    ok = variant_call(&self, method, arguments, count, result);
+    variant_finish(&self);
+    return ok;
+}
+
+/* ---- JSON ---- */
+
+static json_t *to_json(const struct engine_variant *variant, int depth);
+
+struct collecting {
+    json_t *into;
+    const struct engine_variant *container; /* of keys */
+    int depth;
+};
+
+static void add_element(const struct engine_variant *element, void *context) {
+    const struct collecting *collecting = context;
+    json_array_append_new(collecting->into, to_json(element, collecting->depth));
+}
+
+static void add_member(const struct engine_variant *key, void *context) {
+    const struct collecting *collecting = context;
+    struct engine_variant value;
+    GDExtensionBool valid = false;
+    char *name = variant_text(key);
+    engine.variant_get(collecting->container, key, &value, &valid);
+    json_object_set_new(collecting->into, name, to_json(&value, collecting->depth));
+    variant_finish(&value);
+    free(name);
+}
+
+static json_t *text_json(const struct engine_variant *variant) {
+    char *text = variant_text(variant);
+    json_t *json =
+        json_string(text); /* NULL if it is no UTF-8, which the engine's text always is */
+    free(text);
+    return json ? json : json_null();
+}
+
+static json_t *real_json(double value) {
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static bool is_array(GDExtensionVariantType type) {
+    return type == GDEXTENSION_VARIANT_TYPE_ARRAY ||
+           (type >= GDEXTENSION_VARIANT_TYPE_PACKED_BYTE_ARRAY &&
+            type <= GDEXTENSION_VARIANT_TYPE_PACKED_VECTOR4_ARRAY);
+}
+
+static json_t *to_json(const struct engine_variant *variant, int depth) {
+    GDExtensionVariantType type = variant_type(variant);
+    struct collecting collecting = {NULL, variant, depth - 1};
+    if (type == GDEXTENSION_VARIANT_TYPE_NIL || depth == 0)
+        return json_null();
+    if (type == GDEXTENSION_VARIANT_TYPE_BOOL)
+        return json_boolean(variant_is_true(variant));
+    if (type == GDEXTENSION_VARIANT_TYPE_INT)
+        return json_integer(variant_int(variant));
+    if (type == GDEXTENSION_VARIANT_TYPE_FLOAT)
+        return real_json(variant_real(variant));
+    if (is_array(type)) {
+        collecting.into = json_array();
+        variant_each(variant, add_element, &collecting);
+        return collecting.into;
+    }
+    if (type == GDEXTENSION_VARIANT_TYPE_DICTIONARY) {
+        collecting.into = json_object();
+        variant_each(variant, add_member, &collecting);
+        return collecting.into;
+    }
+    return text_json(variant);
+}
+
+json_t *variant_json(const struct engine_variant *variant) {
+    return to_json(variant, DEPTH_MOST);
+}
+
+static void init_empty(struct engine_variant *out, GDExtensionVariantType type) {
+    GDExtensionCallError error;
+    engine.variant_construct(type, out, NULL, 0, &error);
+}
+
+static void init_array(struct engine_variant *out, const json_t *json) {
+    init_empty(out, GDEXTENSION_VARIANT_TYPE_ARRAY);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        struct engine_variant element;
+        variant_init_json(&element, json_array_get(json, i));
+        variant_call(out, "append", &element, 1, NULL);
+        variant_finish(&element);
+    }
+}
+
+static void init_dictionary(struct engine_variant *out, const json_t *json) {
+    const char *name;
+    json_t *member;
+    init_empty(out, GDEXTENSION_VARIANT_TYPE_DICTIONARY);
+    json_object_foreach((json_t *)(uintptr_t)json, name, member) { /* only read */
+        struct engine_variant key, value;
+        GDExtensionBool valid;
+        variant_init_text(&key, name);
+        variant_init_json(&value, member);
+        engine.variant_set(out, &key, &value, &valid);
+        variant_finish(&value);
+        variant_finish(&key);
+    }
+}
+
+void variant_init_json(struct engine_variant *out, const json_t *json) {
+    double real;
+    switch (json ? json_typeof(json) : JSON_NULL) {
+    case JSON_OBJECT:
+        init_dictionary(out, json);
+        break;
+    case JSON_ARRAY:
+        init_array(out, json);
+        break;
+    case JSON_STRING:
+        variant_init_text(out, json_string_value(json));
+        break;
+    case JSON_INTEGER:
+        variant_init_int(out, json_integer_value(json));
+        break;
+    case JSON_REAL:
+        real = json_real_value(json);
+        variant_init_native(out, GDEXTENSION_VARIANT_TYPE_FLOAT, &real);
+        break;
+    case JSON_TRUE:
+        variant_init_bool(out, true);
+        break;
+    case JSON_FALSE:
+        variant_init_bool(out, false);
+        break;
+    case JSON_NULL:
+        variant_init_nil(out);
+        break;
+    }
+}

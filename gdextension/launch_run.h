@@ -1,0 +1,40 @@
+/* One run of `tether launch`: the only place where the editor starts a process.
+ *
+ * Every path comes through here, first start, restart, retry and hand-over alike, so that the owner
+ * is told in one way: set in the child's environment, spawn, unset. The editor's own environment is
+ * never touched, because other threads read it at any moment. */
+#ifndef TETHER_LAUNCH_RUN_H
+#define TETHER_LAUNCH_RUN_H
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "text_list.h"
+
+/* What is started, and for whom. */
+struct launch_setup {
+    char *program;                /* path of tether; owned, as all of this */
+    struct text_list words;       /* argv */
+    struct text_list environment; /* a copy of the editor's, with the user's additions */
+    struct text_list aliases;     /* further variables that name the owner */
+    bool is_unowned;              /* the server outlives the editor */
+    bool is_builtin;              /* it runs Tether's own server */
+    char *project, *path, *godot; /* as the session names itself */
+};
+
+void launch_setup_finish(struct launch_setup *setup);
+
+struct launch_run;
+
+/* Called once: the result that launch printed (borrowed), or NULL and what went wrong. The run is
+ * over then. */
+typedef void (*launch_done_fn)(void *context, const json_t *result, const char *why);
+
+/* Starts it on the loop; 0, or a negative code and nothing was started. */
+int launch_run_start(struct launch_run **run, uv_loop_t *loop, struct launch_setup *setup,
+                     launch_done_fn done, void *context);
+
+/* Ends it without a word: kills launch (never the daemon, which its owner's death ends). */
+void launch_run_abort(struct launch_run *run);
+
+#endif

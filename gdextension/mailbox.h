@@ -1,0 +1,85 @@
+/* What a control client and the main thread have to say to each other: commands one way, events the
+ * other. Neither ever waits for the other; the lock is held for the moment of linking. */
+#ifndef TETHER_MAILBOX_H
+#define TETHER_MAILBOX_H
+
+#include <stdatomic.h>
+
+#include <jansson.h>
+#include <uv.h>
+
+#include "launch_run.h"
+
+enum command_kind {
+    COMMAND_SET_UP,
+    COMMAND_START,
+    COMMAND_STOP,
+    COMMAND_RESTART,
+    COMMAND_OFFER,
+    COMMAND_ANSWER,
+    COMMAND_ACTIVATE,
+    COMMAND_LEAVE
+};
+
+struct command {
+    struct command *next;
+    enum command_kind kind;
+    bool flag; /* force, or hurry */
+    char reason[12];
+    int64_t call;
+    json_t *json;
+    struct launch_setup setup;
+};
+
+void command_free(struct command *command);
+
+enum control_event_kind {
+    CONTROL_STATE,     /* text: the client's state; json: the daemon's state, or NULL: as before */
+    CONTROL_LOG,       /* text: a line; stream: of which stream */
+    CONTROL_ADOPTED,   /* number: pid of the daemon that was running already */
+    CONTROL_FAILED,    /* number: code; text: why; json: what launch said, or NULL */
+    CONTROL_REFUSED,   /* text: why a stop or restart was not carried out */
+    CONTROL_BRIDGE,    /* text: "connected" or "off", the way to the built-in server's clients */
+    CONTROL_CALL,      /* number: of the call; json: its parameters. To be answered */
+    CONTROL_CANCELLED, /* number: of a call whose answer nobody waits for any more */
+    CONTROL_NOTHING,   /* it was taken back */
+};
+
+struct control_event {
+    struct control_event *next;
+    enum control_event_kind kind;
+    int64_t number;
+    char *text;
+    char stream[12];
+    json_t *json;
+};
+
+/* Takes the reference; copies the text, which may be NULL. NULL without memory. */
+struct control_event *control_event_create(enum control_event_kind kind, const char *text,
+                                           int64_t number, json_t *json);
+void control_event_free(struct control_event *event);
+
+struct mailbox {
+    uv_mutex_t mutex;
+    struct command *commands, **commands_end;
+    struct control_event *events, **events_end;
+    size_t lines; /* of the log, among the events */
+    atomic_bool has_events;
+};
+
+void mailbox_init(struct mailbox *box);
+void mailbox_finish(struct mailbox *box);
+
+/* Each takes its argument over; an event may be NULL. Of too many lines of the log some are
+ * dropped, until the others have been taken. */
+void mailbox_put_command(struct mailbox *box, struct command *command);
+void mailbox_put_event(struct mailbox *box, struct control_event *event);
+
+/* All there are, oldest first, or NULL. */
+struct command *mailbox_take_commands(struct mailbox *box);
+struct control_event *mailbox_take_events(struct mailbox *box);
+
+/* Takes a CONTROL_CALL back that has not been taken yet; false if it has. */
+bool mailbox_withdraw_call(struct mailbox *box, int64_t call);
+
+#endif

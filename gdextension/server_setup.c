@@ -1,0 +1,154 @@
+#include "server_setup.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/os.h"
+
+static void add_pair(struct text_list *words, const char *flag, char *value) {
+    text_list_add(words, flag);
+    text_list_take(words, value);
+}
+
+/* Only what is set: the rest is for the launcher's own defaults and variables to say. */
+static void add_text(struct text_list *words, const char *flag,
+                     const struct engine_variant *value) {
+    char *text = variant_text(value);
+    if (text[0])
+        add_pair(words, flag, text);
+    else
+        free(text);
+}
+
+static void add_number(struct text_list *words, const char *flag,
+                       const struct engine_variant *value) {
+    if (variant_int(value) > 0)
+        add_pair(words, flag, variant_text(value));
+}
+
+static void add_element(const struct engine_variant *element, void *context) {
+    text_list_take(context, variant_text(element));
+}
+
+struct additions {
+    const struct engine_variant *dictionary;
+    struct text_list *environment;
+};
+
+static void add_variable(const struct engine_variant *key, void *context) {
+    const struct additions *additions = context;
+    struct engine_variant value;
+    char *name = variant_text(key), *text;
+    variant_init_member(&value, additions->dictionary, name);
+    text = variant_text(&value);
+    if (name[0] && !strchr(name, '='))
+        environment_set(additions->environment, name, text);
+    free(text);
+    free(name);
+    variant_finish(&value);
+}
+
+static void read_environment(struct text_list *environment, const struct engine_variant *added) {
+    struct additions additions = {added, environment};
+    for (char *const *entry = os_environment(); entry && *entry; entry++)
+        text_list_add(environment, *entry);
+    variant_each(added, add_variable, &additions);
+}
+
+static void read_words(struct launch_setup *setup, const struct server_properties *properties) {
+    struct text_list *words = &setup->words, command = {0};
+    text_list_add(words, "tether");
+    text_list_add(words, "launch");
+    add_pair(words, "--http-port", variant_text(&properties->http_port));
+    add_pair(words, "--ws-port", variant_text(&properties->ws_port));
+    add_text(words, "--ports", &properties->ports);
+    add_text(words, "--ready", &properties->ready);
+    add_text(words, "--restart", &properties->restart_policy);
+    add_number(words, "--ready-timeout-ms", &properties->ready_timeout_ms);
+    add_number(words, "--grace-ms", &properties->grace_ms);
+    add_number(words, "--stop-grace-ms", &properties->stop_grace_ms);
+    add_number(words, "--idle-limit-ms", &properties->idle_limit_ms);
+    for (size_t i = 0; i < setup->aliases.count; i++) {
+        text_list_add(words, "--owner-env");
+        text_list_add(words, setup->aliases.items[i]);
+    }
+    variant_each(&properties->command, add_element, &command);
+    if (command.count > 0)
+        text_list_add(words, "--");
+    for (size_t i = 0; i < command.count; i++)
+        text_list_add(words, command.items[i]);
+    setup->is_builtin = command.count == 0;
+    text_list_finish(&command);
+}
+
+/* The launcher that was delivered with this library, in the same folder. */
+static char *program_beside_library(void) {
+    struct engine_string path;
+    struct engine_variant variant;
+    char *text, *slash, *program;
+    size_t size;
+    engine.get_library_path(engine.library, &path);
+    variant_init_native(&variant, GDEXTENSION_VARIANT_TYPE_STRING, &path);
+    text = variant_text(&variant);
+    variant_finish(&variant);
+    engine_string_finish(&path);
+    slash = strrchr(text, '/');
+    size = (slash ? (size_t)(slash - text) + 1 : 0) + sizeof TETHER_PROGRAM_NAME;
+    program = malloc(size);
+    if (program)
+        snprintf(program, size, "%.*s%s", slash ? (int)(slash - text) + 1 : 0, text,
+                 TETHER_PROGRAM_NAME);
+    free(text);
+    return program;
+}
+
+static char *project_name(void) {
+    struct engine_variant arguments[2], result;
+    char *name;
+    variant_init_text(&arguments[0], "application/config/name");
+    variant_init_text(&arguments[1], "");
+    singleton_call("ProjectSettings", "get_setting", arguments, 2, &result);
+    name = variant_text(&result);
+    variant_finish(&result);
+    variant_finish(&arguments[1]);
+    variant_finish(&arguments[0]);
+    return name;
+}
+
+static char *project_path(void) {
+    struct engine_variant argument, result;
+    char *path;
+    variant_init_text(&argument, "res://");
+    singleton_call("ProjectSettings", "globalize_path", &argument, 1, &result);
+    path = variant_text(&result);
+    variant_finish(&result);
+    variant_finish(&argument);
+    return path;
+}
+
+static char *engine_version(void) {
+    char text[48], *copy;
+    snprintf(text, sizeof text, "%u.%u.%u", engine.version.major, engine.version.minor,
+             engine.version.patch);
+    copy = malloc(strlen(text) + 1);
+    return copy ? memcpy(copy, text, strlen(text) + 1) : NULL;
+}
+
+void server_setup_init(struct launch_setup *setup, const struct server_properties *properties) {
+    char *program = variant_text(&properties->launcher);
+    *setup = (struct launch_setup){0};
+    if (program[0] == 0) {
+        free(program);
+        program = program_beside_library();
+    }
+    setup->program = program;
+    setup->project = project_name();
+    setup->path = project_path();
+    setup->godot = engine_version();
+    setup->is_unowned = variant_is_true(&properties->keep_on_exit);
+    variant_each(&properties->owner_aliases, add_element, &setup->aliases);
+    read_environment(&setup->environment, &properties->environment);
+    read_words(setup, properties);
+}

@@ -1,0 +1,65 @@
+/* What the extension asks of Windows so far: it loads, and says plainly that it starts no servers
+ * here yet. */
+#include "../os.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <windows.h>
+
+void os_handle_close(os_handle *handle) {
+    if (*handle != OS_NO_HANDLE)
+        CloseHandle((HANDLE)*handle);
+    *handle = OS_NO_HANDLE;
+}
+
+int os_identity_self(struct os_identity *identity) {
+    FILETIME created, exited, kernel, user;
+    if (!GetProcessTimes(GetCurrentProcess(), &created, &exited, &kernel, &user))
+        return -EACCES;
+    identity->pid = GetCurrentProcessId();
+    identity->start = (uint64_t)created.dwHighDateTime << 32 | created.dwLowDateTime;
+    return 0;
+}
+
+int os_process_command(const struct os_identity *identity, char *out, size_t size) {
+    if (identity->pid != GetCurrentProcessId())
+        return -ENOSYS;
+    snprintf(out, size, "%s", GetCommandLineA());
+    return 0;
+}
+
+int64_t os_clock_ms(void) {
+    ULONGLONG ticks = 0; /* of 100 ns, without those spent asleep */
+    QueryUnbiasedInterruptTime(&ticks);
+    return (int64_t)(ticks / 10000);
+}
+
+struct os_error_text os_error_text(int code) {
+    struct os_error_text text;
+    snprintf(text.text, sizeof text.text, "%s",
+             code == -ENOSYS ? "Tether starts no servers on Windows yet" : strerror(abs(code)));
+    return text;
+}
+
+char *const *os_environment(void) {
+    return _environ;
+}
+
+void os_thread_block_signals(void) {
+}
+
+int os_child_start(struct os_child *child, const char *path, char *const *words,
+                   char *const *environment) {
+    (void)path;
+    (void)words;
+    (void)environment;
+    *child = (struct os_child){.output = OS_NO_HANDLE};
+    return -ENOSYS;
+}
+
+void os_child_finish(struct os_child *child, bool kill_first) {
+    (void)kill_first;
+    os_handle_close(&child->output);
+}

@@ -1,0 +1,115 @@
+#include "websocket_client.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "../os/os.h"
+
+static void on_connected(uv_connect_t *request, int status) {
+    struct websocket_client *client = request->data;
+    struct websocket_stream *stream = &client->stream;
+    struct error err;
+    if (status == UV_ECANCELED || stream->state != WEBSOCKET_STREAM_HEAD)
+        return;
+    if (status < 0) {
+        error_set(&err, status, "cannot connect: %s", uv_strerror(status));
+        websocket_stream_fail(stream, status, err.message);
+        return;
+    }
+    websocket_stream_start(stream);
+    websocket_stream_write(stream, client->request, client->request_length);
+}
+
+static void on_head(void *context, const char *head, size_t length) {
+    struct websocket_client *client = context;
+    struct error err;
+    int rc = head ? websocket_response(head, length, client->key, &err)
+                  : error_set(&err, -EPROTO, "the server's answer is too long");
+    if (rc < 0) {
+        websocket_stream_abort(&client->stream, rc, err.message);
+        return;
+    }
+    websocket_stream_open(&client->stream);
+    client->events->on_open(client->context, client);
+}
+
+static void on_text(void *context, char *text, size_t length) {
+    struct websocket_client *client = context;
+    client->events->on_message(client->context, client, text, length);
+}
+
+static void on_end(void *context) {
+    (void)context; /* it is told when the loop has let go of everything */
+}
+
+static void on_gone(void *context) {
+    struct websocket_client *client = context;
+    client->events->on_close(client->context, client, client->stream.code, client->stream.why);
+}
+
+static const struct websocket_stream_events stream_events = {
+    .on_head = on_head, .on_message = on_text, .on_end = on_end, .on_gone = on_gone};
+
+static int begin(struct websocket_client *client, const struct websocket_client_options *options,
+                 struct error *err) {
+    unsigned char nonce[WEBSOCKET_NONCE_SIZE];
+    struct sockaddr_in address;
+    int rc = os_random(nonce, sizeof nonce);
+    if (rc < 0)
+        return error_set(err, rc, "the system gives no random numbers");
+    websocket_key(nonce, client->key);
+    client->request_length =
+        websocket_request(client->request, sizeof client->request, options->port,
+                          options->path ? options->path : "/editor", options->token, client->key);
+    if (client->request_length == 0)
+        return error_set(err, -EINVAL, "the path or the token is nothing that can be sent");
+    uv_ip4_addr("127.0.0.1", options->port, &address);
+    client->connect.data = client;
+    rc = uv_tcp_connect(&client->connect, &client->stream.tcp, (const struct sockaddr *)&address,
+                        on_connected);
+    return rc < 0 ? error_set(err, rc, "cannot connect: %s", uv_strerror(rc)) : 0;
+}
+
+void websocket_client_open(struct websocket_client *client, uv_loop_t *loop,
+                           const struct websocket_client_options *options,
+                           const struct websocket_client_events *events, void *context) {
+    struct websocket_stream_limits limits = {
+        .message = options->message ? options->message : 32 * 1024 * 1024,
+        .queue = options->queue ? options->queue : 64 * 1024 * 1024,
+        .handshake_ms = options->handshake_ms ? options->handshake_ms : 5000,
+        .ping_ms = options->ping_ms ? options->ping_ms : 15000,
+        .close_ms = options->close_ms ? options->close_ms : 2000,
+    };
+    struct error err;
+    client->events = events;
+    client->context = context;
+    websocket_stream_init(&client->stream, loop, WEBSOCKET_PEER_SERVER, &limits, &stream_events,
+                          client);
+    if (begin(client, options, &err) < 0)
+        websocket_stream_fail(&client->stream, err.code, err.message);
+}
+
+bool websocket_client_is_open(const struct websocket_client *client) {
+    return client->stream.state == WEBSOCKET_STREAM_OPEN;
+}
+
+int websocket_client_send(struct websocket_client *client, const char *text, size_t length) {
+    return websocket_stream_send(&client->stream, text, length);
+}
+
+static bool cancel(struct websocket_client *client) {
+    if (client->stream.state != WEBSOCKET_STREAM_HEAD)
+        return false;
+    websocket_stream_fail(&client->stream, -ECANCELED, "closed before it was open");
+    return true;
+}
+
+void websocket_client_close(struct websocket_client *client, unsigned code, const char *reason) {
+    if (!cancel(client))
+        websocket_stream_close(&client->stream, code, reason);
+}
+
+void websocket_client_abort(struct websocket_client *client, unsigned code, const char *reason) {
+    if (!cancel(client))
+        websocket_stream_abort(&client->stream, (int)code, reason ? reason : "closed by us");
+}

@@ -1,0 +1,396 @@
+#include "websocket_stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../os/os.h"
+#include "../utf8.h"
+
+enum { SILENCES_MOST = 3 };
+
+static void on_timer(uv_timer_t *timer);
+static void send_pong(struct websocket_stream *stream);
+
+/* ---- the end ---- */
+
+static void explain(struct websocket_stream *stream, int code, const char *why) {
+    struct error err;
+    size_t length;
+    error_set(&err, code, "%s", why);
+    length = utf8_cut(err.message, sizeof stream->why - 1);
+    memcpy(stream->why, err.message, length);
+    stream->why[length] = 0;
+    stream->code = code;
+}
+
+static void on_handle_closed(uv_handle_t *handle) {
+    struct websocket_stream *stream = handle->data;
+    if (--stream->open_handles > 0)
+        return;
+    websocket_reader_finish(&stream->reader);
+    stream->events->on_gone(stream->context);
+}
+
+/* The reason has been given. */
+static void end(struct websocket_stream *stream) {
+    if (stream->state == WEBSOCKET_STREAM_ENDED)
+        return;
+    stream->state = WEBSOCKET_STREAM_ENDED;
+    uv_close((uv_handle_t *)&stream->tcp, on_handle_closed);
+    uv_close((uv_handle_t *)&stream->timer, on_handle_closed);
+    stream->events->on_end(stream->context);
+}
+
+/* Out of the loop only. */
+static void end_because(struct websocket_stream *stream, int code, const char *why) {
+    if (stream->state < WEBSOCKET_STREAM_CLOSING)
+        explain(stream, code, why);
+    end(stream);
+}
+
+void websocket_stream_fail(struct websocket_stream *stream, int code, const char *why) {
+    if (stream->state >= WEBSOCKET_STREAM_BROKEN)
+        return;
+    if (stream->state < WEBSOCKET_STREAM_CLOSING)
+        explain(stream, code, why);
+    stream->state = WEBSOCKET_STREAM_BROKEN;
+    uv_timer_start(&stream->timer, on_timer, 0, 0);
+}
+
+static void on_shut_down(uv_shutdown_t *request, int status) {
+    (void)request;
+    (void)status; /* if it failed, reading shows it */
+}
+
+/* Nothing more is sent. */
+static void drain(struct websocket_stream *stream) {
+    if (stream->state >= WEBSOCKET_STREAM_BROKEN)
+        return;
+    stream->state = WEBSOCKET_STREAM_DRAINING;
+    uv_timer_start(&stream->timer, on_timer, stream->limits.close_ms, 0);
+    if (uv_shutdown(&stream->shutdown, (uv_stream_t *)&stream->tcp, on_shut_down) < 0)
+        websocket_stream_fail(stream, -ECONNRESET, "");
+}
+
+/* ---- sending ---- */
+
+struct outgoing {
+    uv_write_t write;
+    struct websocket_stream *stream;
+    size_t cost;
+    char bytes[];
+};
+
+static void on_sent(uv_write_t *write, int status) {
+    struct outgoing *outgoing = write->data;
+    struct websocket_stream *stream = outgoing->stream;
+    stream->queued -= outgoing->cost;
+    free(outgoing);
+    if (stream->state == WEBSOCKET_STREAM_ENDED)
+        return;
+    if (status < 0)
+        end_because(stream, -ECONNRESET, "the connection broke");
+    else if (stream->pong_waits && stream->state == WEBSOCKET_STREAM_OPEN)
+        send_pong(stream);
+}
+
+static struct outgoing *make_outgoing(struct websocket_stream *stream, size_t length) {
+    size_t cost = sizeof(struct outgoing) + length;
+    struct outgoing *outgoing = malloc(cost);
+    if (outgoing) {
+        outgoing->write.data = outgoing;
+        outgoing->stream = stream;
+        outgoing->cost = cost;
+    }
+    return outgoing;
+}
+
+/* Sends what is in `outgoing` from `gone` on, and takes it. */
+static int queue_outgoing(struct outgoing *outgoing, size_t gone) {
+    struct websocket_stream *stream = outgoing->stream;
+    size_t length = outgoing->cost - sizeof *outgoing;
+    uv_buf_t buf = uv_buf_init(outgoing->bytes + gone, (unsigned)(length - gone));
+    int rc;
+    if (gone == length) {
+        free(outgoing);
+        return 0;
+    }
+    rc = uv_write(&outgoing->write, (uv_stream_t *)&stream->tcp, &buf, 1, on_sent);
+    if (rc < 0)
+        free(outgoing);
+    else
+        stream->queued += outgoing->cost;
+    return rc;
+}
+
+/* How much goes out at once; negative if the connection is broken. */
+static int64_t try_write(struct websocket_stream *stream, uv_buf_t *bufs, unsigned count) {
+    int rc = uv_try_write((uv_stream_t *)&stream->tcp, bufs, count);
+    if (rc == UV_EAGAIN)
+        return 0;
+    if (rc < 0)
+        websocket_stream_fail(stream, -ECONNRESET, "the connection broke");
+    return rc < 0 ? -EPIPE : rc;
+}
+
+/* Sends header and payload from where they are, and copies what does not go out at once. */
+static int write_plain(struct websocket_stream *stream, const char *header, size_t header_length,
+                       const char *payload, size_t length) {
+    /* libuv does not write to these bytes; its buffers only lack the const. */
+    uv_buf_t bufs[2] = {uv_buf_init((char *)(uintptr_t)header, (unsigned)header_length),
+                        uv_buf_init((char *)(uintptr_t)payload, (unsigned)length)};
+    int64_t sent = try_write(stream, bufs, length ? 2 : 1);
+    size_t gone = sent < 0 ? 0 : (size_t)sent,
+           skipped = gone < header_length ? gone : header_length;
+    struct outgoing *rest;
+    if (sent < 0 || gone == header_length + length)
+        return sent < 0 ? (int)sent : 0;
+    gone -= skipped;
+    rest = make_outgoing(stream, header_length - skipped + length - gone);
+    if (!rest) {
+        /* Half a frame is out, so that nothing can follow. */
+        websocket_stream_fail(stream, -ENOMEM, "out of memory");
+        return -ENOMEM;
+    }
+    memcpy(rest->bytes, header + skipped, header_length - skipped);
+    if (length > gone)
+        memcpy(rest->bytes + header_length - skipped, payload + gone, length - gone);
+    return queue_outgoing(rest, 0);
+}
+
+/* The same with a mask, which needs a copy anyway. */
+static int write_masked(struct websocket_stream *stream, enum websocket_opcode opcode,
+                        const char *payload, size_t length) {
+    unsigned char mask[WEBSOCKET_MASK_SIZE], header[WEBSOCKET_HEADER_MAX];
+    struct outgoing *outgoing;
+    size_t used;
+    uv_buf_t buf;
+    int64_t sent;
+    if (os_random(mask, sizeof mask) < 0)
+        return -EIO;
+    used = websocket_header(header, opcode, length, mask);
+    outgoing = make_outgoing(stream, used + length);
+    if (!outgoing)
+        return -ENOMEM;
+    memcpy(outgoing->bytes, header, used);
+    if (length)
+        memcpy(outgoing->bytes + used, payload, length);
+    websocket_mask(outgoing->bytes + used, length, mask, 0);
+    buf = uv_buf_init(outgoing->bytes, (unsigned)(used + length));
+    sent = try_write(stream, &buf, 1);
+    if (sent < 0) {
+        free(outgoing);
+        return (int)sent;
+    }
+    return queue_outgoing(outgoing, (size_t)sent);
+}
+
+static int write_frame(struct websocket_stream *stream, enum websocket_opcode opcode,
+                       const char *payload, size_t length) {
+    unsigned char header[WEBSOCKET_HEADER_MAX];
+    size_t used;
+    if (stream->masks)
+        return write_masked(stream, opcode, payload, length);
+    used = websocket_header(header, opcode, length, NULL);
+    return write_plain(stream, (const char *)header, used, payload, length);
+}
+
+/* Of pings that come while others wait to be answered, only the last is answered, as the standard
+ * allows: a peer that asks and does not read costs nothing. */
+static void send_pong(struct websocket_stream *stream) {
+    stream->pong_waits = stream->queued > 0;
+    if (!stream->pong_waits)
+        write_frame(stream, WEBSOCKET_PONG, stream->pong, stream->pong_length);
+}
+
+static void send_close(struct websocket_stream *stream, unsigned code, const char *reason) {
+    char payload[WEBSOCKET_CONTROL_MAX];
+    write_frame(stream, WEBSOCKET_CLOSE, payload, websocket_close_payload(payload, code, reason));
+}
+
+void websocket_stream_write(struct websocket_stream *stream, const char *bytes, size_t length) {
+    write_plain(stream, bytes, length, NULL, 0);
+}
+
+int websocket_stream_send(struct websocket_stream *stream, const char *text, size_t length) {
+    if (stream->state != WEBSOCKET_STREAM_OPEN)
+        return stream->state == WEBSOCKET_STREAM_HEAD ? -ENOTCONN : -EPIPE;
+    if (length > stream->limits.message)
+        return -EMSGSIZE;
+    if (stream->queued > 0 &&
+        (stream->queued > stream->limits.queue || length > stream->limits.queue - stream->queued)) {
+        websocket_stream_close(stream, WEBSOCKET_POLICY, "does not read what it is sent");
+        return -ENOBUFS;
+    }
+    return write_frame(stream, WEBSOCKET_TEXT, text, length);
+}
+
+/* ---- receiving ---- */
+
+/* The peer has said goodbye; it is answered with its own code. */
+static void hear_close(struct websocket_stream *stream, const char *reason) {
+    char why[sizeof stream->why];
+    if (stream->state == WEBSOCKET_STREAM_OPEN) {
+        snprintf(why, sizeof why, "closed by the other side: %d%s%s", (int)stream->reader.code,
+                 reason[0] ? ", " : "", reason);
+        explain(stream, (int)stream->reader.code, why);
+        send_close(stream, stream->reader.code, NULL);
+    }
+    drain(stream);
+}
+
+static bool on_frame(void *context, enum websocket_opcode opcode, char *payload, size_t length) {
+    struct websocket_stream *stream = context;
+    if (opcode == WEBSOCKET_CLOSE) {
+        hear_close(stream, payload);
+    } else if (opcode == WEBSOCKET_PING && stream->state == WEBSOCKET_STREAM_OPEN) {
+        memcpy(stream->pong, payload, length);
+        stream->pong_length = length;
+        send_pong(stream);
+    } else if (opcode == WEBSOCKET_TEXT && stream->state == WEBSOCKET_STREAM_OPEN) {
+        stream->events->on_message(stream->context, payload, length);
+    }
+    return stream->state <= WEBSOCKET_STREAM_CLOSING;
+}
+
+static void feed(struct websocket_stream *stream, char *bytes, size_t count) {
+    int rc;
+    stream->heard_at = uv_now(stream->timer.loop);
+    stream->silences = 0;
+    rc = websocket_feed(&stream->reader, bytes, count, on_frame, stream);
+    if ((rc == -EPROTO || rc == -ENOMEM) && stream->state <= WEBSOCKET_STREAM_CLOSING) {
+        if (stream->state == WEBSOCKET_STREAM_OPEN) {
+            explain(stream, (int)stream->reader.code, stream->reader.why);
+            send_close(stream, stream->reader.code, stream->reader.why);
+        }
+        drain(stream);
+    }
+}
+
+static void feed_head(struct websocket_stream *stream, size_t count) {
+    size_t from = stream->head_length > 3 ? stream->head_length - 3 : 0;
+    size_t length;
+    stream->head_length += count;
+    length = websocket_head_length(stream->buffer + from, stream->head_length - from);
+    if (length == 0 && stream->head_length < WEBSOCKET_HEAD_MAX)
+        return;
+    length += length ? from : 0;
+    stream->events->on_head(stream->context, length ? stream->buffer : NULL, length);
+    if (stream->state == WEBSOCKET_STREAM_OPEN && stream->head_length > length)
+        feed(stream, stream->buffer + length, stream->head_length - length);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct websocket_stream *stream = handle->data;
+    size_t from = stream->state == WEBSOCKET_STREAM_HEAD ? stream->head_length : 0;
+    size_t most =
+        stream->state == WEBSOCKET_STREAM_HEAD ? WEBSOCKET_HEAD_MAX : sizeof stream->buffer;
+    (void)suggested;
+    *buf = uv_buf_init(stream->buffer + from, (unsigned)(most - from));
+}
+
+static void on_read(uv_stream_t *handle, ssize_t count, const uv_buf_t *buf) {
+    struct websocket_stream *stream = handle->data;
+    if (count < 0)
+        end_because(stream, -ECONNRESET,
+                    count == UV_EOF ? "the other side went away without a goodbye"
+                                    : "the connection broke");
+    else if (count > 0 && stream->state == WEBSOCKET_STREAM_HEAD)
+        feed_head(stream, (size_t)count);
+    else if (count > 0 && stream->state <= WEBSOCKET_STREAM_CLOSING)
+        feed(stream, buf->base, (size_t)count);
+}
+
+/* ---- time ---- */
+
+/* A tick comes a ping's time after the last that was heard. Ticks are counted, not time: after a
+ * stop of this process nobody is taken for silent before the loop has read what came meanwhile. */
+static void on_tick(struct websocket_stream *stream) {
+    uint64_t quiet = uv_now(stream->timer.loop) - stream->heard_at;
+    uint64_t next = stream->limits.ping_ms;
+    if (stream->silences == 0 && quiet < next) {
+        next -= quiet;
+    } else if (++stream->silences >= SILENCES_MOST) {
+        end_because(stream, -ETIMEDOUT, "the other side is silent");
+        return;
+    } else {
+        write_frame(stream, WEBSOCKET_PING, NULL, 0);
+    }
+    if (stream->state == WEBSOCKET_STREAM_OPEN)
+        uv_timer_start(&stream->timer, on_timer, next, 0);
+}
+
+static void on_timer(uv_timer_t *timer) {
+    struct websocket_stream *stream = timer->data;
+    if (stream->state == WEBSOCKET_STREAM_OPEN)
+        on_tick(stream);
+    else
+        end_because(stream, -ETIMEDOUT, "no handshake in time");
+}
+
+/* ---- the owner's side ---- */
+
+void websocket_stream_init(struct websocket_stream *stream, uv_loop_t *loop,
+                           enum websocket_peer peer, const struct websocket_stream_limits *limits,
+                           const struct websocket_stream_events *events, void *context) {
+    memset(stream, 0, offsetof(struct websocket_stream, buffer));
+    stream->events = events;
+    stream->context = context;
+    stream->limits = *limits;
+    stream->masks = peer == WEBSOCKET_PEER_SERVER;
+    websocket_reader_init(&stream->reader, peer, limits->message);
+    uv_tcp_init(loop, &stream->tcp); /* neither of these can fail: nothing is opened yet */
+    uv_timer_init(loop, &stream->timer);
+    stream->tcp.data = stream->timer.data = stream;
+    stream->open_handles = 2;
+    uv_timer_start(&stream->timer, on_timer, limits->handshake_ms, 0);
+}
+
+void websocket_stream_start(struct websocket_stream *stream) {
+    uv_tcp_nodelay(&stream->tcp, 1);
+    if (uv_read_start((uv_stream_t *)&stream->tcp, on_alloc, on_read) < 0)
+        websocket_stream_fail(stream, -ECONNRESET, "the connection broke");
+}
+
+void websocket_stream_open(struct websocket_stream *stream) {
+    if (stream->state != WEBSOCKET_STREAM_HEAD)
+        return; /* the answer could not be written */
+    stream->state = WEBSOCKET_STREAM_OPEN;
+    stream->heard_at = uv_now(stream->timer.loop);
+    uv_timer_start(&stream->timer, on_timer, stream->limits.ping_ms, 0);
+}
+
+void websocket_stream_refuse(struct websocket_stream *stream, int code, const char *why) {
+    if (stream->state != WEBSOCKET_STREAM_HEAD)
+        return;
+    explain(stream, code, why);
+    drain(stream);
+}
+
+void websocket_stream_close(struct websocket_stream *stream, unsigned code, const char *reason) {
+    char why[sizeof stream->why];
+    if (stream->state == WEBSOCKET_STREAM_HEAD)
+        websocket_stream_fail(stream, (int)code, reason ? reason : "closed by us");
+    if (stream->state != WEBSOCKET_STREAM_OPEN)
+        return;
+    snprintf(why, sizeof why, "closed by us: %u%s%s", code, reason ? ", " : "",
+             reason ? reason : "");
+    explain(stream, (int)code, why);
+    send_close(stream, code, reason);
+    if (stream->state != WEBSOCKET_STREAM_OPEN)
+        return; /* it broke */
+    stream->state = WEBSOCKET_STREAM_CLOSING;
+    uv_timer_start(&stream->timer, on_timer, stream->limits.close_ms, 0);
+}
+
+void websocket_stream_abort(struct websocket_stream *stream, int code, const char *why) {
+    if (stream->state == WEBSOCKET_STREAM_ENDED)
+        return;
+    if (stream->state == WEBSOCKET_STREAM_OPEN && code > 0)
+        send_close(stream, (unsigned)code, why);
+    if (stream->state < WEBSOCKET_STREAM_CLOSING)
+        explain(stream, code, why);
+    end(stream);
+}

@@ -1,0 +1,400 @@
+#include "http_connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BACKLOG = 511,
+    FRESH_MS = 1000, /* while draining: for the first request of a connection */
+    BETWEEN_MS = 50, /* and for a further one */
+    LINGER_MOST = 1024 * 1024,
+};
+
+static void feed(struct http_connection *connection, const char *data, size_t length);
+
+/* ---- the end of a connection ---- */
+
+static void on_closed(uv_handle_t *handle) {
+    struct http_connection *connection = handle->data;
+    buffer_finish(&connection->text);
+    buffer_finish(&connection->body);
+    buffer_finish(&connection->ahead);
+    buffer_finish(&connection->pending);
+    buffer_finish(&connection->out);
+    free(connection);
+}
+
+static void unlink_connection(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+    if (connection->previous)
+        connection->previous->next = connection->next;
+    else
+        server->first = connection->next;
+    if (connection->next)
+        connection->next->previous = connection->previous;
+    else
+        server->last = connection->previous;
+    server->count--;
+}
+
+static void tell_drained(struct http_server *server) {
+    if (server->draining && server->count == 0 && server->on_drained)
+        server->on_drained(server->context);
+}
+
+void http_close(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+    void (*on_gone)(void *user) = connection->on_gone;
+    if (connection->closed)
+        return;
+    connection->closed = true;
+    connection->on_gone = NULL;
+    if (server->writer == connection) {
+        server->writer = NULL;
+        server->scratch.length = 0;
+    }
+    deadline_stop(&connection->deadline);
+    deadline_stop(&connection->write_deadline);
+    unlink_connection(connection);
+    uv_close((uv_handle_t *)&connection->tcp, on_closed);
+    if (on_gone)
+        on_gone(connection->user);
+    tell_drained(server);
+}
+
+static void on_shutdown(uv_shutdown_t *shutdown, int status) {
+    struct http_connection *connection = shutdown->data;
+    if (status < 0)
+        http_close(connection);
+}
+
+/* Bytes that the client has sent and we have not read would make the system drop the answer, if the
+ * socket were closed now. */
+void http_linger(struct http_connection *connection) {
+    connection->state = HTTP_CLOSING;
+    deadline_start(&connection->deadline, &connection->server->linger_time);
+    buffer_clear(&connection->ahead, 0);
+    connection->body_length = 0;
+    if (connection->shut)
+        return;
+    connection->shut = true;
+    connection->shutdown.data = connection;
+    if (uv_shutdown(&connection->shutdown, (uv_stream_t *)&connection->tcp, on_shutdown) < 0)
+        http_close(connection);
+}
+
+/* ---- deadlines ---- */
+
+static void on_overdue(struct deadline *deadline) {
+    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
+    http_refuse(connection, 408, "the request takes too long");
+    http_flush(connection);
+}
+
+static void on_idle(struct deadline *deadline) {
+    http_close(deadline_owner(deadline, struct http_connection, deadline));
+}
+
+static void on_write_stalled(struct deadline *deadline) {
+    http_close(deadline_owner(deadline, struct http_connection, write_deadline));
+}
+
+static void on_quiet(struct deadline *deadline) {
+    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
+    struct buffer *out = http_output(connection);
+    if (connection->parser.http_minor > 0)
+        buffer_add_literal(out, "3\r\n:\n\n\r\n");
+    else
+        buffer_add_literal(out, ":\n\n");
+    deadline_start(&connection->deadline, &connection->server->quiet_time);
+    http_flush(connection);
+}
+
+/* Sets the deadline for what the connection waits for now. One that has been set for the same
+ * request stays: bytes that trickle in do not extend it. */
+static void set_deadline(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+    struct deadline_class *class = NULL;
+    if (connection->closed || connection->state == HTTP_CLOSING ||
+        connection->state == HTTP_STREAMING)
+        return;
+    if (connection->state == HTTP_READING)
+        class = !connection->begun         ? &server->idle_time
+                : connection->headers_done ? &server->body_time
+                                           : &server->header_time;
+    if (!class) {
+        deadline_stop(&connection->deadline);
+    } else if (connection->deadline.class != class ||
+               connection->deadline_for != connection->served) {
+        connection->deadline_for = connection->served;
+        deadline_start(&connection->deadline, class);
+    }
+}
+
+/* ---- requests ---- */
+
+static void dispatch(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+    struct http_request request;
+    connection->state = HTTP_WAITING;
+    connection->begun = false;
+    http_parse_result(connection, &request);
+    server->on_request(server->context, connection, &request);
+}
+
+static bool can_go_on(const struct http_connection *connection) {
+    return !connection->closed && connection->state == HTTP_READING && !connection->writing;
+}
+
+static void stop_reading(struct http_connection *connection) {
+    if (connection->reading)
+        uv_read_stop((uv_stream_t *)&connection->tcp);
+    connection->reading = false;
+}
+
+/* Keeps what came ahead of an answer. */
+static void keep_ahead(struct http_connection *connection, const char *data, size_t length) {
+    buffer_add(&connection->ahead, data, length);
+    if (connection->ahead.failed)
+        http_close(connection);
+    else if (connection->ahead.length >= HTTP_AHEAD_MOST)
+        stop_reading(connection);
+}
+
+static void feed(struct http_connection *connection, const char *data, size_t length) {
+    while (length > 0 && can_go_on(connection)) {
+        size_t used = http_parse(connection, data, length);
+        if (connection->closed)
+            return;
+        data += used;
+        length -= used;
+        if (connection->reject) {
+            http_refuse(connection, connection->reject, connection->reject_text);
+            return;
+        }
+        if (connection->whole) {
+            connection->whole = false;
+            dispatch(connection);
+            if (connection->server->writer == connection &&
+                connection->server->scratch.length > HTTP_READ_SIZE)
+                http_flush(connection);
+        }
+    }
+    if (length > 0 && !connection->closed && connection->state != HTTP_CLOSING)
+        keep_ahead(connection, data, length);
+}
+
+/* ---- reading ---- */
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct http_connection *connection = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(connection->server->read_buffer, HTTP_READ_SIZE);
+}
+
+static void discard(struct http_connection *connection, size_t count) {
+    connection->body_length += count;
+    if (connection->body_length > LINGER_MOST)
+        http_close(connection);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
+    struct http_connection *connection = stream->data;
+    if (count == 0)
+        return;
+    if (count < 0) {
+        http_close(connection);
+        return;
+    }
+    if (connection->state == HTTP_CLOSING) {
+        discard(connection, (size_t)count);
+        return;
+    }
+    feed(connection, buf->base, (size_t)count);
+    if (connection->closed)
+        return;
+    http_flush(connection);
+    set_deadline(connection);
+}
+
+static bool start_reading(struct http_connection *connection) {
+    if (!connection->reading &&
+        uv_read_start((uv_stream_t *)&connection->tcp, on_alloc, on_read) < 0)
+        http_close(connection);
+    connection->reading = true;
+    return !connection->closed;
+}
+
+/* What the client sent ahead is next. */
+static void go_on(struct http_connection *connection) {
+    struct buffer ahead = connection->ahead;
+    if (!can_go_on(connection))
+        return;
+    connection->ahead = (struct buffer){0};
+    if (ahead.length > 0)
+        feed(connection, ahead.data, ahead.length);
+    buffer_finish(&ahead);
+    if (connection->closed)
+        return;
+    if (connection->ahead.length < HTTP_AHEAD_MOST && !start_reading(connection))
+        return;
+    http_flush(connection);
+    set_deadline(connection);
+}
+
+/* An answer that was given at once is followed by the next request in feed; one that was given
+ * later has nobody to do that. */
+void http_answered(struct http_connection *connection) {
+    bool held = connection->on_gone != NULL;
+    connection->on_gone = NULL;
+    connection->served++;
+    if (!connection->keep_alive) {
+        http_flush(connection);
+        if (!connection->closed)
+            http_linger(connection);
+        return;
+    }
+    deadline_stop(&connection->deadline);
+    connection->state = HTTP_READING;
+    if (held) {
+        http_flush(connection);
+        go_on(connection);
+    }
+}
+
+void http_written(struct http_connection *connection) {
+    go_on(connection);
+}
+
+void http_hold(struct http_connection *connection, void (*on_gone)(void *user), void *user) {
+    connection->on_gone = on_gone;
+    connection->user = user;
+}
+
+/* ---- accepting ---- */
+
+/* Room for a newcomer is made by who does least: the oldest with an unfinished request, then the
+ * oldest with none. */
+static struct http_connection *find_spare(struct http_server *server) {
+    struct deadline *deadline = server->header_time.first;
+    if (!deadline)
+        deadline = server->linger_time.first;
+    if (!deadline)
+        deadline = server->idle_time.first;
+    return deadline ? deadline_owner(deadline, struct http_connection, deadline) : NULL;
+}
+
+static void link_connection(struct http_server *server, struct http_connection *connection) {
+    connection->previous = server->last;
+    if (server->last)
+        server->last->next = connection;
+    else
+        server->first = connection;
+    server->last = connection;
+    server->count++;
+}
+
+/* Whose connection it is, is asked once. Nobody's any more is refused, too: who writes and closes
+ * at once would get in otherwise. Where the system does not tell, the rest has to do. */
+static bool is_stranger(const struct http_connection *connection) {
+    uv_os_fd_t handle;
+    uint32_t user;
+    int rc = uv_fileno((const uv_handle_t *)&connection->tcp, &handle);
+    if (rc == 0)
+        rc = os_tcp_peer_user((os_handle)handle, &user);
+    return rc == -ESRCH || (rc == 0 && user != os_user_self());
+}
+
+static void begin_connection(struct http_connection *connection) {
+    struct http_server *server = connection->server;
+    http_parse_init(connection);
+    if (is_stranger(connection)) {
+        http_refuse(connection, 403, "this server belongs to another user");
+        if (!connection->closed)
+            start_reading(connection);
+    } else if (server->count > HTTP_CONNECTIONS_MOST) {
+        http_refuse(connection, 503, "too many connections");
+        if (!connection->closed)
+            start_reading(connection);
+    } else if (start_reading(connection)) {
+        set_deadline(connection);
+    }
+}
+
+static void on_connection(uv_stream_t *listener, int status) {
+    struct http_server *server = listener->data;
+    struct http_connection *connection, *spare;
+    if (status < 0)
+        return;
+    connection = calloc(1, sizeof *connection);
+    if (!connection || uv_tcp_init(server->loop, &connection->tcp) < 0) {
+        free(connection);
+        return;
+    }
+    connection->server = server;
+    connection->tcp.data = connection;
+    connection->keep_alive = true;
+    spare = server->count >= HTTP_CONNECTIONS_MOST ? find_spare(server) : NULL;
+    if (spare)
+        http_close(spare);
+    link_connection(server, connection);
+    if (uv_accept(listener, (uv_stream_t *)&connection->tcp) < 0) {
+        http_close(connection);
+        return;
+    }
+    uv_tcp_nodelay(&connection->tcp, 1);
+    begin_connection(connection);
+}
+
+int http_server_init(struct http_server *server, uv_loop_t *loop, struct deadlines *deadlines,
+                     os_handle listener) {
+    int rc = uv_tcp_init(loop, &server->listener);
+    server->loop = loop;
+    server->listener.data = server;
+    http_parse_settings(&server->settings);
+    deadlines_add(deadlines, &server->header_time, HTTP_HEADER_MS, on_overdue);
+    deadlines_add(deadlines, &server->body_time, HTTP_BODY_MS, on_overdue);
+    deadlines_add(deadlines, &server->idle_time, HTTP_IDLE_MS, on_idle);
+    deadlines_add(deadlines, &server->linger_time, HTTP_LINGER_MS, on_idle);
+    deadlines_add(deadlines, &server->write_time, HTTP_WRITE_MS, on_write_stalled);
+    deadlines_add(deadlines, &server->quiet_time, HTTP_QUIET_MS, on_quiet);
+    deadlines_add(deadlines, &server->fresh_time, FRESH_MS, on_idle);
+    if (rc == 0)
+        rc = uv_tcp_open(&server->listener, (uv_os_sock_t)listener);
+    if (rc == 0)
+        rc = uv_listen((uv_stream_t *)&server->listener, BACKLOG, on_connection);
+    server->listening = rc == 0;
+    return rc;
+}
+
+/* ---- the end ---- */
+
+void http_server_drain(struct http_server *server) {
+    struct http_connection *next;
+    if (server->draining)
+        return;
+    server->draining = true;
+    if (server->listening)
+        uv_close((uv_handle_t *)&server->listener, NULL);
+    server->listening = false;
+    server->idle_time.length_ms = BETWEEN_MS;
+    for (struct http_connection *connection = server->first; connection; connection = next) {
+        next = connection->next;
+        connection->keep_alive = false;
+        if (connection->state == HTTP_READING && !connection->begun)
+            deadline_start(&connection->deadline,
+                           connection->served ? &server->idle_time : &server->fresh_time);
+    }
+    tell_drained(server);
+}
+
+void http_server_finish(struct http_server *server) {
+    server->on_drained = NULL;
+    if (server->listening)
+        uv_close((uv_handle_t *)&server->listener, NULL);
+    server->listening = false;
+    while (server->first)
+        http_close(server->first);
+    buffer_finish(&server->scratch);
+}

@@ -1,0 +1,140 @@
+#include "http_check.h"
+
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+    const char *name;
+    enum http_header header;
+} known[] = {
+    {"host", HTTP_HOST},
+    {"accept", HTTP_ACCEPT},
+    {"content-type", HTTP_CONTENT_TYPE},
+    {"mcp-session-id", HTTP_SESSION_ID},
+    {"mcp-protocol-version", HTTP_PROTOCOL_VERSION},
+    {"mcp-method", HTTP_MCP_METHOD},
+    {"mcp-name", HTTP_MCP_NAME},
+    {"origin", HTTP_ORIGIN},
+    {"authorization", HTTP_AUTHORIZATION},
+    {"expect", HTTP_EXPECT},
+    {"last-event-id", HTTP_LAST_EVENT_ID},
+};
+
+enum http_header http_header_of(const char *name, size_t length) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].name[0] == (name[0] | 0x20) && strlen(known[i].name) == length &&
+            strncasecmp(known[i].name, name, length) == 0)
+            return known[i].header;
+    return HTTP_HEADER_COUNT;
+}
+
+/* One to three digits, at most 255; moves past them. */
+static bool take_octet(const char **at) {
+    unsigned value = 0, digits = 0;
+    while (**at >= '0' && **at <= '9' && digits < 4) {
+        value = value * 10 + (unsigned)(*(*at)++ - '0');
+        digits++;
+    }
+    return digits > 0 && digits < 4 && value <= 255;
+}
+
+static bool take_v4_loopback(const char **at) {
+    if (strncmp(*at, "127.", 4) != 0)
+        return false;
+    *at += 4;
+    for (int i = 0; i < 3; i++) {
+        if (i > 0 && *(*at)++ != '.')
+            return false;
+        if (!take_octet(at))
+            return false;
+    }
+    return true;
+}
+
+/* Moves past a name or address of the loopback. */
+static bool take_loopback(const char **at) {
+    static const char *const names[] = {"localhost", "[::1]"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t length = strlen(names[i]);
+        if (strncasecmp(*at, names[i], length) == 0) {
+            *at += length;
+            return true;
+        }
+    }
+    return take_v4_loopback(at);
+}
+
+/* The end, or a colon and a port. -1: neither; 0: no port. */
+static int take_port(const char *at) {
+    int port = 0, digits = 0;
+    if (*at == 0)
+        return 0;
+    if (*at++ != ':')
+        return -1;
+    for (; *at >= '0' && *at <= '9' && digits < 6; digits++)
+        port = port * 10 + (*at++ - '0');
+    return *at == 0 && digits > 0 && port > 0 && port <= UINT16_MAX ? port : -1;
+}
+
+bool http_host_is_ours(const char *host, uint16_t port) {
+    int given;
+    if (!take_loopback(&host))
+        return false;
+    given = take_port(host);
+    return given == 0 || given == port;
+}
+
+bool http_origin_is_local(const char *origin) {
+    if (strncasecmp(origin, "http://", 7) == 0)
+        origin += 7;
+    else if (strncasecmp(origin, "https://", 8) == 0)
+        origin += 8;
+    else
+        return false;
+    return take_loopback(&origin) && take_port(origin) >= 0;
+}
+
+/* Whether the element, without its parameters, is this type or a range that includes it. */
+static bool includes(const char *element, size_t length, const char *type) {
+    const char *slash = strchr(type, '/');
+    size_t major = (size_t)(slash - type);
+    if (length == 3 && strncmp(element, "*/*", 3) == 0)
+        return true;
+    if (length == major + 2 && strncasecmp(element, type, major + 1) == 0 &&
+        element[length - 1] == '*')
+        return true;
+    return length == strlen(type) && strncasecmp(element, type, length) == 0;
+}
+
+bool http_accepts(const char *accept, const char *type) {
+    if (!accept)
+        return true;
+    while (*accept) {
+        size_t length;
+        accept += strspn(accept, ", \t");
+        length = strcspn(accept, ",; \t");
+        if (length > 0 && includes(accept, length, type))
+            return true;
+        accept += strcspn(accept, ",");
+    }
+    return false;
+}
+
+bool http_is_json(const char *content_type) {
+    static const char json[] = "application/json";
+    size_t length = sizeof json - 1;
+    return content_type && strncasecmp(content_type, json, length) == 0 &&
+           (content_type[length] == 0 || strchr("; \t", content_type[length]));
+}
+
+bool http_token_matches(const char *authorization, const char *token) {
+    size_t given, wanted = strlen(token);
+    unsigned char difference = 0;
+    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
+        return false;
+    authorization += 7;
+    given = strlen(authorization);
+    for (size_t i = 0; i < given; i++)
+        difference |= (unsigned char)(authorization[i] ^ token[wanted ? i % wanted : 0]);
+    return given == wanted && wanted > 0 && difference == 0;
+}

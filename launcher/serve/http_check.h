@@ -1,0 +1,45 @@
+/* What is checked about a request before anybody looks at what it wants. Pure functions. */
+#ifndef TETHER_SERVE_HTTP_CHECK_H
+#define TETHER_SERVE_HTTP_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Headers that are kept; all others are passed over. */
+enum http_header {
+    HTTP_HOST,
+    HTTP_ORIGIN,
+    HTTP_ACCEPT,
+    HTTP_CONTENT_TYPE,
+    HTTP_AUTHORIZATION,
+    HTTP_EXPECT,
+    HTTP_LAST_EVENT_ID,
+    HTTP_SESSION_ID,
+    HTTP_PROTOCOL_VERSION,
+    HTTP_MCP_METHOD,
+    HTTP_MCP_NAME,
+    HTTP_HEADER_COUNT
+};
+
+/* Which one this is, in any case; HTTP_HEADER_COUNT: none of them. */
+enum http_header http_header_of(const char *name, size_t length);
+
+/* Whether a Host names this machine's loopback, and no other port than ours. That is what stops a
+ * web page whose name was made to resolve to 127.0.0.1: its requests carry its own name. */
+bool http_host_is_ours(const char *host, uint16_t port);
+
+/* Whether an Origin is a page that was loaded from this machine's loopback, from any port. */
+bool http_origin_is_local(const char *origin);
+
+/* Whether the list of an Accept header (NULL: there is none) includes a type such as
+ * "application/json". */
+bool http_accepts(const char *accept, const char *type);
+
+/* Whether a Content-Type is application/json, with or without parameters. */
+bool http_is_json(const char *content_type);
+
+/* Whether "Bearer TOKEN" was given. Takes the same time whatever is wrong. */
+bool http_token_matches(const char *authorization, const char *token);
+
+#endif

@@ -1,0 +1,99 @@
+/* A connection from within; shared by the parts of the HTTP server. */
+#ifndef TETHER_SERVE_HTTP_CONNECTION_H
+#define TETHER_SERVE_HTTP_CONNECTION_H
+
+#include "http.h"
+
+enum http_state {
+    HTTP_READING, /* between requests, or in the middle of one */
+    HTTP_WAITING, /* a request is whole and has no answer yet */
+    HTTP_STREAMING,
+    HTTP_CLOSING, /* the last answer is on its way; nothing is read any more */
+};
+
+/* Where in the lines of a request's headers we are. */
+enum http_line {
+    HTTP_LINE_FIRST, /* nothing has come yet */
+    HTTP_LINE_FIRST_CR,
+    HTTP_LINE_INSIDE,
+    HTTP_LINE_CR,
+    HTTP_LINE_START,
+    HTTP_LINE_LAST_CR,
+    HTTP_LINES_OVER
+};
+
+struct http_parameter_at {
+    uint32_t name, value;
+};
+
+struct http_connection {
+    uv_tcp_t tcp;
+    uv_write_t write;
+    uv_shutdown_t shutdown;
+    struct http_server *server;
+    struct http_connection *next, *previous;
+    struct deadline deadline, write_deadline;
+    enum http_state state;
+    uint64_t served;
+    uint64_t deadline_for; /* the number of the request that the deadline is about */
+    bool closed, shut, reading, writing;
+    void (*on_gone)(void *user);
+    void *user;
+
+    /* the request */
+    llhttp_t parser;
+    enum http_line line;
+    bool begun, headers_done, whole, keep_alive, bad_header;
+    int reject; /* HTTP status; 0: nothing is wrong */
+    const char *reject_text;
+    size_t header_bytes;
+    char name[80]; /* of the header under way; longer ones are none of ours */
+    size_t name_length;
+    struct buffer text; /* path and headers, each terminated; places are offsets into it */
+    size_t path, value;
+    uint32_t headers[HTTP_HEADER_COUNT]; /* 0: not there */
+    struct http_parameter_at parameters[HTTP_PARAMETERS_MOST];
+    size_t parameter_count;
+    const char *body_at; /* the body, if it came in one piece */
+    size_t body_length;
+    struct buffer body;  /* else */
+    struct buffer ahead; /* what came behind the request */
+
+    /* the answer */
+    struct buffer pending; /* behind what is being written */
+    struct buffer out;     /* what is being written */
+};
+
+/* http_parse.c */
+void http_parse_settings(llhttp_settings_t *settings);
+void http_parse_init(struct http_connection *connection);
+
+/* Feeds the parser up to the end of a request, and returns how many bytes that took. Sets whole, or
+ * reject. */
+size_t http_parse(struct http_connection *connection, const char *data, size_t length);
+
+/* Fills the request, which points into the connection. */
+void http_parse_result(const struct http_connection *connection, struct http_request *request);
+
+/* http_write.c */
+
+/* Where output for this connection goes; http_flush sends it. */
+struct buffer *http_output(struct http_connection *connection);
+void http_flush(struct http_connection *connection);
+
+/* Answers with an error and closes. */
+void http_refuse(struct http_connection *connection, int status, const char *text);
+
+/* http.c */
+void http_close(struct http_connection *connection);
+
+/* The answer is whole: closes, or goes on with the next request. */
+void http_answered(struct http_connection *connection);
+
+/* Everything has been written. */
+void http_written(struct http_connection *connection);
+
+/* Ends our side, and waits a little for the other. */
+void http_linger(struct http_connection *connection);
+
+#endif

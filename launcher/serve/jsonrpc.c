@@ -1,0 +1,162 @@
+#include "jsonrpc.h"
+
+#include <string.h>
+
+bool rpc_depth_is_fine(const char *text, size_t length) {
+    unsigned depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (quoted) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > RPC_DEPTH_MOST)
+                return false;
+        } else if ((c == '}' || c == ']') && depth > 0) {
+            depth--;
+        }
+    }
+    return true;
+}
+
+static bool complain(struct rpc_message *message, int code, const char *complaint) {
+    message->code = code;
+    message->complaint = complaint;
+    return false;
+}
+
+static bool is_id(const json_t *id) {
+    return json_is_integer(id) || json_is_real(id) ||
+           (json_is_string(id) && json_string_length(id) <= RPC_ID_MOST);
+}
+
+static bool read_response(struct rpc_message *message) {
+    message->kind = RPC_RESPONSE;
+    message->result = json_object_get(message->root, "result");
+    message->error = json_object_get(message->root, "error");
+    if (!message->id || (message->result != NULL) == (message->error != NULL))
+        return complain(message, RPC_INVALID_REQUEST, "neither a request nor a response");
+    if (message->error && (!json_is_object(message->error) ||
+                           !json_is_integer(json_object_get(message->error, "code"))))
+        return complain(message, RPC_INVALID_REQUEST, "an error has a code and a message");
+    return true;
+}
+
+static bool read_request(struct rpc_message *message, const json_t *method) {
+    message->kind = message->id ? RPC_REQUEST : RPC_NOTIFICATION;
+    message->params = json_object_get(message->root, "params");
+    if (!json_is_string(method))
+        return complain(message, RPC_INVALID_REQUEST, "the method must be text");
+    message->method = json_string_value(method);
+    if (message->params && !json_is_object(message->params))
+        return complain(message, RPC_INVALID_PARAMS, "params must be an object");
+    return true;
+}
+
+static bool read_object(struct rpc_message *message) {
+    json_t *id = json_object_get(message->root, "id");
+    json_t *method = json_object_get(message->root, "method");
+    const char *version = rpc_text(message->root, "jsonrpc");
+    if (id && is_id(id))
+        message->id = id;
+    if (!version || strcmp(version, "2.0") != 0)
+        return complain(message, RPC_INVALID_REQUEST, "\"jsonrpc\" must be \"2.0\"");
+    if (id && !message->id)
+        return complain(message, RPC_INVALID_REQUEST, "an id is a number or a short text");
+    return method ? read_request(message, method) : read_response(message);
+}
+
+bool rpc_parse(struct rpc_message *message, const char *text, size_t length) {
+    *message = (struct rpc_message){.root = NULL};
+    if (!rpc_depth_is_fine(text, length))
+        return complain(message, RPC_PARSE_ERROR, "this JSON is nested too deeply");
+    message->root =
+        length ? json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL) : NULL;
+    if (!message->root)
+        return complain(message, RPC_PARSE_ERROR, "this is not valid JSON in UTF-8");
+    if (json_is_array(message->root))
+        return complain(message, RPC_INVALID_REQUEST, "batches are not supported");
+    if (!json_is_object(message->root))
+        return complain(message, RPC_INVALID_REQUEST, "a message is an object");
+    return read_object(message);
+}
+
+void rpc_finish(struct rpc_message *message) {
+    json_decref(message->root);
+    *message = (struct rpc_message){.root = NULL};
+}
+
+/* ---- writing ---- */
+
+static int take(const char *text, size_t size, void *out) {
+    buffer_add(out, text, size);
+    return 0;
+}
+
+void rpc_add_json(struct buffer *out, const json_t *value) {
+    if (json_dump_callback(value, take, out, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+        out->failed = true;
+}
+
+void rpc_add_id(struct buffer *out, const json_t *id) {
+    if (json_is_integer(id))
+        buffer_add_number(out, json_integer_value(id));
+    else if (id)
+        rpc_add_json(out, id);
+    else
+        buffer_add_literal(out, "null");
+}
+
+static void add_head(struct buffer *out, const json_t *id) {
+    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+    rpc_add_id(out, id);
+}
+
+void rpc_add_result_begin(struct buffer *out, const json_t *id) {
+    add_head(out, id);
+    buffer_add_literal(out, ",\"result\":");
+}
+
+void rpc_add_result_end(struct buffer *out) {
+    buffer_add_char(out, '}');
+}
+
+void rpc_add_error(struct buffer *out, const json_t *id, int code, const char *text,
+                   const json_t *data) {
+    json_t *words = json_string(text);
+    add_head(out, id);
+    buffer_add_literal(out, ",\"error\":{\"code\":");
+    buffer_add_number(out, code);
+    buffer_add_literal(out, ",\"message\":");
+    if (words)
+        rpc_add_json(out, words);
+    else
+        buffer_add_literal(out, "\"\"");
+    json_decref(words);
+    if (data) {
+        buffer_add_literal(out, ",\"data\":");
+        rpc_add_json(out, data);
+    }
+    buffer_add_literal(out, "}}");
+}
+
+void rpc_add_notification(struct buffer *out, const char *method, json_t *params) {
+    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",\"method\":\"");
+    buffer_add_text(out, method);
+    buffer_add_literal(out, "\"");
+    if (params) {
+        buffer_add_literal(out, ",\"params\":");
+        rpc_add_json(out, params);
+    }
+    buffer_add_char(out, '}');
+    json_decref(params);
+}
+
+const char *rpc_text(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}

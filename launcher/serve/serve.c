@@ -1,0 +1,208 @@
+/* `tether serve`: sockets, readiness, and an orderly end. */
+#include "serve.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cli/cli.h"
+#include "../cli/commands.h"
+#include "../protocol/version.h"
+#include "call.h"
+#include "editors.h"
+#include "listen.h"
+#include "mcp.h"
+#include "session.h"
+
+enum { FIRST_LISTEN_FD = 3, SERVE_BACKLOG = 511 };
+
+/* ---- sockets ---- */
+
+/* How many sockets were handed to this very process, as systemd does. */
+static int inherited_count(void) {
+    const char *fds = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
+    char self[24];
+    snprintf(self, sizeof self, "%lld", (long long)uv_os_getpid());
+    if (!fds || !pid || strcmp(pid, self) != 0 || strlen(fds) != 1 || fds[0] < '1' || fds[0] > '2')
+        return 0;
+    return fds[0] - '0';
+}
+
+static int explain_busy(uint16_t port, struct error *err) {
+    struct os_port_holder holder;
+    if (os_port_holder(port, &holder) < 0 || holder.identity.pid == 0)
+        return err->code;
+    return error_set(err, -EADDRINUSE,
+                     "port %u is in use by process %lld (%.160s): stop it, or choose other ports "
+                     "with --http-port and --ws-port",
+                     (unsigned)port, (long long)holder.identity.pid, holder.command);
+}
+
+static int open_port(os_handle *handle, uint16_t port, struct error *err) {
+    int rc = os_port_try(port, err);
+    if (rc == 0)
+        rc = os_listen(handle, port, SERVE_BACKLOG, err);
+    return rc == -EADDRINUSE ? explain_busy(port, err) : rc;
+}
+
+/* The socket for this place: handed down, or opened here. */
+static int get_socket(os_handle *handle, int place, uint16_t *port, struct error *err) {
+    if (place >= inherited_count())
+        return open_port(handle, *port, err);
+    *handle = FIRST_LISTEN_FD + place;
+    if (os_socket_port(*handle, port) < 0)
+        return error_set(err, -EINVAL,
+                         "the file that was handed down as number %d (LISTEN_FDS) is no socket",
+                         FIRST_LISTEN_FD + place);
+    return 0;
+}
+
+static int start_http(struct serve *serve, struct error *err) {
+    os_handle handle = OS_NO_HANDLE;
+    int rc = get_socket(&handle, 0, &serve->http_port, err);
+    const char *token = getenv("TETHER_HTTP_TOKEN");
+    if (rc < 0)
+        return rc;
+    serve->http.port = serve->http_port;
+    serve->http.token = token && token[0] ? token : NULL;
+    serve->http.on_request = mcp_on_request;
+    serve->http.context = serve;
+    rc = http_server_init(&serve->http, &serve->loop, &serve->deadlines, handle);
+    if (rc < 0)
+        return error_set(err, rc, "cannot serve on port %u: %s", (unsigned)serve->http.port,
+                         uv_strerror(rc));
+    return 0;
+}
+
+static int start_editors(struct serve *serve, struct error *err) {
+    const char *token = getenv("TETHER_WS_TOKEN");
+    os_handle handle = OS_NO_HANDLE;
+    int rc;
+    if (serve->ws_port == 0)
+        return 0;
+    if (!token || !token[0]) {
+        fprintf(stderr, "tether serve: TETHER_WS_TOKEN is not set, so no editor can connect; "
+                        "`tether launch` and `tether run` set it\n");
+        serve->ws_port = 0;
+        return 0;
+    }
+    rc = get_socket(&handle, 1, &serve->ws_port, err);
+    return rc < 0 ? rc
+                  : editor_socket_listen(&serve->editor_sockets, &serve->loop, handle, token,
+                                         &editor_events, serve, err);
+}
+
+/* ---- the end ---- */
+
+static void stop(struct serve *serve) {
+    calls_end(serve);
+    sessions_finish(serve);
+    editor_socket_server_finish(&serve->editor_sockets);
+    http_server_finish(&serve->http);
+    deadlines_finish(&serve->deadlines);
+    for (size_t i = 0; i < sizeof serve->signals / sizeof serve->signals[0]; i++)
+        uv_close((uv_handle_t *)&serve->signals[i], NULL);
+    uv_close((uv_handle_t *)&serve->drain_timer, NULL);
+}
+
+static void on_drained(void *context) {
+    struct serve *serve = context;
+    uv_timer_stop(&serve->drain_timer);
+    stop(serve);
+}
+
+/* What is still under way gets its answer now; connections have a moment to take it. */
+static void on_drain_over(uv_timer_t *timer) {
+    struct serve *serve = timer->data;
+    if (serve->call_count > 0) {
+        calls_end(serve);
+        uv_timer_start(timer, on_drain_over, SERVE_DRAIN_MS / 3, 0);
+        return;
+    }
+    serve->http.on_drained = NULL;
+    stop(serve);
+}
+
+static void on_signal(uv_signal_t *signal, int number) {
+    struct serve *serve = signal->data;
+    (void)number;
+    if (serve->ending) {
+        on_drain_over(&serve->drain_timer);
+        return;
+    }
+    serve->ending = true;
+    uv_timer_start(&serve->drain_timer, on_drain_over, SERVE_DRAIN_MS, 0);
+    serve->http.on_drained = on_drained;
+    listen_finish(serve);
+    sessions_close_streams(serve);
+    http_server_drain(&serve->http);
+}
+
+/* ---- the whole ---- */
+
+static void init(struct serve *serve, const struct options *options) {
+    static const int numbers[] = {SIGTERM, SIGINT};
+    const char *token = getenv("TETHER_WS_TOKEN");
+    uint8_t secret[32];
+    serve->options = options;
+    serve->http_port = options->http_port;
+    serve->ws_port = options->ws_port;
+    serve->started_at = os_clock_ms();
+    os_identity_self(&serve->self);
+    if (token && token[0])
+        seal_key_derive(&serve->key, token, strlen(token), "sessions and states");
+    else if (os_random(secret, sizeof secret) == 0)
+        seal_key_derive(&serve->key, secret, sizeof secret, "sessions and states");
+    uv_loop_init(&serve->loop);
+    deadlines_init(&serve->deadlines, &serve->loop);
+    uv_timer_init(&serve->loop, &serve->drain_timer);
+    serve->drain_timer.data = serve;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        uv_signal_init(&serve->loop, &serve->signals[i]);
+        serve->signals[i].data = serve;
+        uv_signal_start(&serve->signals[i], on_signal, numbers[i]);
+    }
+    calls_init(serve);
+    lists_update(serve);
+}
+
+static void finish(struct serve *serve) {
+    uv_run(&serve->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&serve->loop);
+    editors_finish(serve);
+    for (int i = 0; i < LIST_COUNT; i++)
+        buffer_finish(&serve->lists[i]);
+    buffer_finish(&serve->text);
+    json_decref(serve->watched);
+    free(serve);
+}
+
+static void tell_ready(const struct serve *serve) {
+    const char *path = getenv("NOTIFY_SOCKET");
+    if (path && path[0] && os_notify_send(path, "READY=1") < 0)
+        fprintf(stderr, "tether serve: cannot tell NOTIFY_SOCKET that it is ready\n");
+    fprintf(stderr, "tether serve: http://127.0.0.1:%u/mcp\n", (unsigned)serve->http_port);
+}
+
+int command_serve(const struct options *options) {
+    struct serve *serve = calloc(1, sizeof *serve);
+    struct error err = {0};
+    int rc;
+    if (!serve) {
+        error_set(&err, -ENOMEM, "out of memory");
+        return command_fail(EXIT_FAILED, &err);
+    }
+    init(serve, options);
+    rc = start_http(serve, &err);
+    if (rc == 0)
+        rc = start_editors(serve, &err);
+    if (rc == 0)
+        tell_ready(serve);
+    else
+        stop(serve);
+    finish(serve);
+    if (rc < 0)
+        return command_fail(rc == -EADDRINUSE ? EXIT_PORT_HELD : EXIT_FAILED, &err);
+    return EXIT_FINE;
+}

@@ -1,0 +1,84 @@
+/* The built-in server from within: one loop, one thread, and everything it knows.
+ *
+ *   http*          requests in, answers out; knows nothing of MCP
+ *   mcp, legacy, modern, session, listen
+ *                  MCP of both eras on one endpoint
+ *   editors, lists who serves, and what they offer
+ *   call, input    requests on their way through an editor
+ *   editor_socket  the editors' connections
+ */
+#ifndef TETHER_SERVE_SERVE_H
+#define TETHER_SERVE_SERVE_H
+
+#include <uv.h>
+
+#include "../cli/options.h"
+#include "../os/os.h"
+#include "buffer.h"
+#include "deadline.h"
+#include "editor_socket.h"
+#include "http.h"
+#include "jsonrpc.h"
+#include "seal.h"
+
+enum {
+    SERVE_SESSIONS_MOST = 128, /* beyond: the one unused for longest is forgotten */
+    SERVE_CALLS_MOST = 256,    /* requests in flight */
+    SERVE_SESSION_BUCKETS = 64,
+    SERVE_ENDED_MOST = 256, /* sessions that are remembered to have ended */
+    SERVE_SUBSCRIPTIONS_MOST = 256,
+    SERVE_CALL_MS = 10 * 60 * 1000,   /* TETHER_CALL_LIMIT_MS */
+    SERVE_SILENT_MS = 5 * 1000,       /* a call without an answer for so long becomes a stream */
+    SERVE_PARKED_MS = 10 * 60 * 1000, /* a call waits so long for what its client was asked */
+    SERVE_DRAIN_MS = 1500,            /* for requests in flight, when we are to end */
+};
+
+enum list_kind { LIST_TOOLS, LIST_RESOURCES, LIST_TEMPLATES, LIST_PROMPTS, LIST_COUNT };
+
+struct editor;
+struct session;
+struct call;
+struct listener;
+
+struct serve {
+    const struct options *options;
+    uv_loop_t loop;
+    uv_signal_t signals[2];
+    uv_timer_t drain_timer;
+    struct deadlines deadlines;
+    struct deadline_class call_time, silent_time, parked_time, gone_time;
+    struct http_server http;
+    struct editor_socket_server editor_sockets;
+    struct os_identity self;
+    int64_t started_at;
+    uint16_t http_port, ws_port; /* 0: no editors */
+    struct seal_key key;
+    bool ending;
+
+    struct editor *editors; /* oldest first */
+    struct editor *active;
+    uint64_t activations;
+    uint64_t editor_count;
+
+    struct buffer lists[LIST_COUNT]; /* as members of a result: "tools":[…] */
+
+    struct session *sessions[SERVE_SESSION_BUCKETS];
+    unsigned session_count;
+    uint64_t session_clock;
+    uint8_t ended[SERVE_ENDED_MOST][12];
+    unsigned ended_count, ended_next;
+
+    struct call *calls;
+    unsigned call_count;
+    int64_t last_call;
+
+    struct listener *listeners;
+    json_t *watched; /* resource uri → how many want to hear of it */
+
+    struct buffer text; /* what is being composed; whoever begins empties it */
+};
+
+/* Where this process and its editors are, as JSON. */
+void status_write(struct serve *serve, struct buffer *out);
+
+#endif

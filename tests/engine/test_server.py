@@ -1,0 +1,336 @@
+"""TetherServer in one editor that all these tests share: what it does, and what it tells of it."""
+import json
+import os
+import signal
+import socket
+import stat
+
+import pytest
+
+from harness import BUILD, Process, TETHER, free_ports, run, wait_gone
+from plugin_scene import shared_scene
+from scene import command_of, is_alive, kill
+from tether import SERVER, can_bind
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    yield from shared_scene(str(tmp_path_factory.mktemp("scene")))
+
+
+def script(path, text):
+    """An executable that stands in for the launcher."""
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def stop_by_command(scene, server, *options):
+    return run([TETHER, "stop", "--http-port", str(server.http), "--ws-port", str(server.ws)] + list(options),
+               {"TETHER_STATE_DIR": scene.state_dir})
+
+
+# ---- what its states tell ------------------------------------------------------------------------
+
+def test_A1_A6_server_starts_stops_and_starts_again(scene):
+    server = scene.server("plain")
+    assert server.call("get_state") == "off" and server.status()["client_state"] == "off"
+    first = server.start()
+    status = server.status()
+    assert status["state"] == status["client_state"] == "ready" and status["code"] == 0 and status["message"] == ""
+    assert status["server"]["http_port"] == server.http and status["owner"]["pid"] == scene.pid
+    assert [session["project"] for session in status["sessions"]] == ["Scene"] and status["session"]
+    assert status["sessions"][0]["session"] == status["session"]
+    assert status["version"] == server.call("get_version") == status["daemon_version"]
+    server.stop()
+    assert not is_alive(first) and server.ports_are_free()
+    assert server.start() != first
+    server.stop()
+    assert server.states() == ["launching", "ready", "stopping", "stopped"] * 2
+
+
+def test_D1_log_of_the_server_arrives_line_by_line(scene):
+    server = scene.server("log", command=[SERVER, "--say", "words of the server"])
+    pid = server.start()
+    assert server.expect("log", line="words of the server")["stream"] == "stdout"
+    log = server.call("get_log", 10)
+    assert "server up pid %d" % pid in log and log[-1] == "words of the server"
+    assert server.call("get_log", 1) == ["words of the server"]
+    assert server.call("get_log", 0) == []
+    server.stop()
+
+
+def test_D1_flood_of_log_lines_keeps_the_editor_running(scene):
+    server = scene.server("flood", command=[SERVER, "--flood", "20000000"], with_log=False)
+    scene.run("driver.measure_frames()")
+    server.start()
+    assert scene.run("return driver.longest_gap_usec") < 2000000
+    assert 0 < len(server.call("get_log", 100000)) <= 1000
+    server.stop()
+
+
+def test_F8_properties_become_the_flags_of_the_launcher(scene, tmp_path):
+    record = tmp_path / "arguments"
+    launcher = script(tmp_path / "launcher", 'printf "%%s\\n" "$@" >%s\nexec %s "$@"\n' % (record, TETHER))
+    server = scene.server("flags", launcher=launcher, grace_ms=700, stop_grace_ms=900, ready_timeout_ms=8000,
+                          idle_limit_ms=60000, ready="http:/", restart_policy="never", ports="auto",
+                          owner_aliases=["FIRST_ALIAS", "SECOND_ALIAS"])
+    server.start()
+    server.stop()
+    words = record.read_text().splitlines()
+    assert words[0] == "launch" and words[words.index("--"):] == ["--", SERVER]
+    options = words[1:words.index("--")]
+    assert sorted(zip(options[::2], options[1::2])) == sorted([
+        ("--http-port", str(server.http)), ("--ws-port", str(server.ws)), ("--ports", "auto"),
+        ("--ready", "http:/"), ("--restart", "never"), ("--ready-timeout-ms", "8000"), ("--grace-ms", "700"),
+        ("--stop-grace-ms", "900"), ("--idle-limit-ms", "60000"), ("--owner-env", "FIRST_ALIAS"),
+        ("--owner-env", "SECOND_ALIAS")])
+    plain = scene.server("defaults", launcher=launcher)
+    plain.start()
+    plain.stop()
+    assert record.read_text().splitlines() == [
+        "launch", "--http-port", str(plain.http), "--ws-port", str(plain.ws), "--ports", "fixed", "--restart",
+        "on-failure", "--", SERVER]
+
+
+def test_F8_two_servers_at_once_do_not_know_of_each_other(scene):
+    main, own = scene.server("main"), scene.server("own", command=[SERVER, "--say", "mine"])
+    main_pid, own_pid = main.start(), own.start()
+    own.expect("log", line="mine")
+    assert main_pid != own_pid and main.daemon_pid() != own.daemon_pid()
+    assert "mine" not in main.call("get_log", 100)
+    own.stop()
+    assert is_alive(main_pid) and main.call("get_state") == "ready"
+    # One that is dropped without a word counts as disabled a moment later, and stops what it started.
+    scene.run('driver.servers.erase("main")')
+    wait_gone(main_pid)
+
+
+def test_F8_server_with_one_port_only(scene):
+    server = scene.server("one", (free_ports(1)[0], 0))
+    server.start()
+    assert server.status()["server"]["ws_port"] == 0
+    server.stop()
+
+
+def test_D2_stop_and_start_in_every_order_at_once(scene):
+    """The last word counts; nothing is left of the others."""
+    server = scene.server("orders")
+    for orders, last in (("start stop", "stopped"), ("start stop start", "ready"), ("restart restart", "ready"),
+                         ("stop stop start stop", "stopped"), ("restart stop restart", "ready"),
+                         ("start restart stop", "stopped")):
+        server.seen = len(scene.link.events)
+        scene.run("\n".join("%s.%s()" % (server.reach, order) for order in orders.split()))
+        settled = ('while not %s.get_state() in ["ready", "stopped"] or driver.frames < 100:\n'
+                   '\tawait Engine.get_main_loop().process_frame\nreturn %s.get_state()' % (server.reach, server.reach))
+        scene.run("driver.measure_frames()")
+        assert scene.run(settled) == last, (orders, server.states())
+    assert server.ports_are_free()
+
+
+@pytest.mark.parametrize("reason", ["disable", "quit"])
+def test_A10_detach_for_good_stops_what_was_started(scene, reason):
+    server = scene.server("detach " + reason)
+    pid, daemon = server.start(), server.daemon_pid()
+    server.do("detach", reason)
+    assert server.call("get_state") == "off"
+    wait_gone(pid)
+    wait_gone(daemon)
+    assert server.ports_are_free()
+    again = server.start()
+    assert again != pid
+    server.stop()
+
+
+@pytest.mark.parametrize("reason", ["reload", "restart"])
+def test_A1_detach_for_a_while_keeps_the_server(scene, reason):
+    server = scene.server("detach " + reason)
+    pid = server.start()
+    session = server.status()["session"]
+    server.do("detach", reason)
+    assert server.call("get_state") == "off"
+    assert server.start() == pid
+    status = server.status()
+    assert len(status["sessions"]) == 1 and status["session"]
+    assert reason == "restart" or status["session"] != "" and session
+    server.stop()
+
+
+def test_D4_twenty_cycles_leave_nothing_behind(scene):
+    def count():
+        return [len(os.listdir("/proc/%d/%s" % (scene.pid, kind))) for kind in ("fd", "task")]
+    server = scene.server("cycles", stop_grace_ms=1000)
+    server.start()
+    server.stop()
+    before = count()
+    for cycle in range(20):
+        server.start()
+        if cycle % 2:
+            server.stop()
+        else:
+            daemon = server.daemon_pid()
+            server.do("detach", "disable")
+            wait_gone(daemon)
+    server.start()
+    server.stop()
+    assert [now - then for now, then in zip(count(), before)] == [0, 0]
+
+
+# ---- E6: the daemon goes away --------------------------------------------------------------------
+
+def test_E6_killed_daemon_is_replaced_and_the_session_goes_on(scene):
+    server = scene.server("lost")
+    pid, daemon = server.start(), server.daemon_pid()
+    for _ in range(2):
+        kill(daemon)
+        server.wait_state("lost")
+        server.wait_state("ready")
+        status = server.status()
+        assert status["daemon"]["pid"] != daemon and status["server"]["pid"] != pid and not is_alive(pid)
+        assert status["session"] == status["sessions"][0]["session"] and len(status["sessions"]) == 1
+        daemon, pid = status["daemon"]["pid"], status["server"]["pid"]
+    server.stop()
+    assert server.states() == ["launching", "ready", "lost", "ready", "lost", "ready", "stopping", "stopped"]
+
+
+def test_E6_server_that_crashes_is_restarted_and_signals_tell(scene):
+    server = scene.server("crash")
+    pid = server.start()
+    kill(pid)
+    server.expect("state", state="starting")
+    server.wait_state("ready")
+    status = server.status()
+    assert status["server"]["pid"] != pid and status["restarts"] == 1
+    assert status["server"]["last_exit"]["signal"] == signal.SIGKILL
+    server.stop()
+
+
+def test_E6_daemon_that_was_told_to_stop_is_not_started_again(scene):
+    server = scene.server("told")
+    pid, daemon = server.start(), server.daemon_pid()
+    refused = stop_by_command(scene, server)
+    assert refused.status != 0 and "Scene" in refused.output, refused.output
+    assert stop_by_command(scene, server, "--force").status == 0
+    server.wait_state("stopped")
+    wait_gone(daemon)
+    scene.run("for i: int in 60:\n\tawait Engine.get_main_loop().process_frame")
+    assert server.call("get_state") == "stopped" and "lost" not in server.states()
+    assert server.ports_are_free() and not is_alive(pid)
+    assert server.start() != pid
+    server.stop()
+
+
+def test_E6_crash_loop_ends_as_failed_with_reason_and_last_lines(scene):
+    server = scene.server("loop", command=[SERVER, "--say", "so it is", "--exit", "7", "--after-ms", "20"])
+    server.do("start")
+    failed = server.expect("failed")
+    assert "7" in failed["message"] and "so it is" in failed["message"]
+    server.wait_state("failed")
+    status = server.status()
+    assert status["client_state"] == "failed" and status["message"] == failed["message"]
+    assert server.ports_are_free()
+    # What is started now is what is set now.
+    server.set(command=[SERVER])
+    server.start()
+    server.stop()
+
+
+def test_E6_server_that_never_gets_ready_is_told_with_code_4(scene):
+    server = scene.server("never", command=[SERVER, "--never-ready"], ready_timeout_ms=300, restart_policy="never")
+    server.do("start")
+    assert server.expect("failed")["code"] == 4
+    server.wait_state("failed")
+    assert server.call("get_state") == "failed"
+    server.do("stop", True)
+
+
+# ---- strangers on the port -----------------------------------------------------------------------
+
+def test_A12_F4_stranger_on_the_port_is_named_and_left_alone(scene):
+    server = scene.server("blocked")
+    with Process([SERVER, "--http", str(server.http), "--ws", str(server.ws)]) as stranger:
+        stranger.expect("server up")
+        server.do("start")
+        failed = server.expect("failed")
+        assert failed["code"] == 3 and str(stranger.pid) in failed["message"]
+        server.wait_state("blocked")
+        status = server.status()
+        assert status["client_state"] == "blocked" and status["code"] == 3
+        assert status["holder"]["pid"] == stranger.pid and SERVER in status["holder"]["executable"]
+        assert status["holder"]["port"] in (server.http, server.ws)
+        assert len(status["next_ports"]) == 2 and all(can_bind(port) for port in status["next_ports"])
+        assert is_alive(stranger.pid)
+        pair = status["next_ports"]
+        server.set(http_port=pair[0], ws_port=pair[1])
+        server.start()
+        assert server.status()["server"]["http_port"] == pair[0] and server.status()["code"] == 0
+        assert server.status()["holder"] == {} and server.status()["next_ports"] == []
+        server.stop()
+        assert is_alive(stranger.pid)
+
+
+def test_F4_auto_takes_the_next_pair(scene):
+    server = scene.server("auto", ports="auto")
+    with socket.create_server(("127.0.0.1", server.http)):
+        server.start()
+        assert server.status()["server"]["http_port"] != server.http
+        server.stop()
+
+
+# ---- launchers that misbehave --------------------------------------------------------------------
+
+def test_F8_unknown_launcher_is_named(scene):
+    server = scene.server("nowhere", launcher="/no/such/tether")
+    server.do("start")
+    failed = server.expect("failed")
+    assert failed["code"] == 1 and "/no/such/tether" in failed["message"]
+    server.wait_state("failed")
+    server.set(launcher="")
+    server.start()
+    assert command_of(server.daemon_pid())[1] == "daemon"
+    server.stop()
+
+
+def test_F8_launcher_gets_its_execute_permission_back(scene, tmp_path):
+    """As it is lost by unpacking with some tools."""
+    launcher = tmp_path / "tether"
+    launcher.write_bytes(open(TETHER, "rb").read())
+    launcher.chmod(0o644)
+    server = scene.server("permission", launcher=str(launcher))
+    server.start()
+    assert stat.S_IMODE(launcher.stat().st_mode) == 0o744
+    server.stop()
+
+
+SPEECHES = {"garbage": "echo this is no result", "nothing": "exit 0", "failure": "exit 7", "binary": "head -c 5000 /dev/urandom",
+            "too much": "head -c 1000000 /dev/zero", "half a result": "printf '{\"result\":'",
+            "result of a wrong kind": "echo '[1,2]'", "empty result": "echo '{}'",
+            "closed output": "exec >&- ; exec sleep 1000",
+            "control that is no path": "echo '{\"result\":\"started\",\"code\":0,\"control\":\"/no/such\"}'",
+            "control too long": "printf '{\"result\":\"started\",\"code\":0,\"control\":\"%0500d\"}' 0"}
+
+
+@pytest.mark.parametrize("speech", sorted(SPEECHES))
+def test_F8_launcher_that_says_what_no_launcher_says_is_a_failure(scene, tmp_path, speech):
+    server = scene.server(speech, launcher=script(tmp_path / "launcher", SPEECHES[speech] + "\n"))
+    server.do("start")
+    failed = server.expect("failed", limit=40 if "control" in speech else 10)
+    assert failed["code"] != 0 and len(failed["message"]) > 10
+    server.wait_state("failed")
+    server.set(launcher="")
+    server.start()
+    server.stop()
+
+
+def test_F8_frames_go_on_while_the_launcher_hangs(scene, tmp_path):
+    server = scene.server("hanging", launcher=script(tmp_path / "launcher", "exec sleep 10\n"))
+    scene.run("driver.measure_frames()")
+    server.do("start")
+    server.wait_state("launching")
+    frames, longest = scene.run(
+        "await Engine.get_main_loop().create_timer(2).timeout\nreturn [driver.frames, driver.longest_gap_usec]")
+    print("frames in 2 s: %d, longest gap %.1f ms" % (frames, longest / 1000))
+    assert frames > 40 and longest < 1000000
+    assert server.call("get_state") == "launching"
+    server.do("detach", "disable")  # which must not wait for it either
+    assert server.call("get_state") == "off"
