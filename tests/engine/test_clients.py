@@ -12,7 +12,8 @@ import pytest
 import jsonc
 from clients import in_namespace
 from editor import ENGINE, ROOT, complaints, make_project
-from harness import Process
+from harness import Process, free_ports
+from plugin_scene import Scene
 
 SEED = os.environ.get("TETHER_SEED", "1")
 NAME = "godot-tether"
@@ -385,6 +386,34 @@ def test_huge_files(tmp_path):
         assert case.result["first"]["ok"], case.result["first"]
     check_untouched(beyond)
     assert beyond.result["ms"] < 100
+
+
+def test_real_editor_writes_into_its_project(tmp_path):
+    """As the dock does it: there, scripts run only as tools, and the editor saves files in its own way."""
+    home, folder, state = (str(tmp_path / name) for name in ("home", "p", "state"))
+    for each in (home, state):
+        os.mkdir(each, 0o700)
+    ports = dict(zip(("TETHER_HTTP_PORT", "TETHER_WS_PORT"), map(str, free_ports())))
+    ask = """
+while EditorInterface.get_resource_filesystem().is_scanning():
+	await driver.get_tree().process_frame
+var clients: GDScript = load("res://addons/tether/clients/clients.gd")
+var url: String = "http://127.0.0.1:%s/mcp"
+return [clients.list(), clients.write("claude-code", url, "/t"), clients.write("windsurf", url, "/t"),
+		clients.write("claude-code", url + "2", "/t"), clients.snippet("other-stdio", url, "/t")]
+""" % ports["TETHER_HTTP_PORT"]
+    with Scene(folder, state, ("tether", "driver"), {"HOME": home, "TETHER_AUTOSTART": "1", **ports}) as scene:
+        listed, one, two, again, snippet = scene.run(ask)
+        assert [client["detected"] for client in listed] == [False] * 10
+        assert one["ok"] and two["ok"] and again["ok"], (one, two, again)
+        scene.run("driver.get_tree().quit.call_deferred()")
+        assert scene.process.wait() == 0 and complaints(scene.process.output) == []
+    with open(folder + "/.mcp.json") as file:
+        assert json.load(file)["mcpServers"][NAME]["url"].endswith("/mcp2")
+    assert again["backup"] == folder + "/.mcp.json.tether-backup" and os.path.exists(again["backup"])
+    assert os.path.exists(home + "/.codeium/windsurf/mcp_config.json")
+    assert json.loads(snippet)["mcpServers"][NAME]["args"] == [
+        "mcp", "--http-port", ports["TETHER_HTTP_PORT"], "--ws-port", ports["TETHER_WS_PORT"]]
 
 
 # ---- anything ------------------------------------------------------------------------------------

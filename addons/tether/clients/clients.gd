@@ -1,3 +1,4 @@
+@tool
 class_name TetherClients
 extends RefCounted
 ## AI clients, and their configuration: what to paste, and writing it for the user.
@@ -11,6 +12,7 @@ const ENTRY: String = "godot-tether"
 const Jsonc := preload("jsonc.gd")
 const Toml := preload("toml.gd")
 const Place := preload("place.gd")
+const Settings := preload("../settings.gd")
 
 ## One line a client. "file" is below the folder that "in" names; "signs" tell that it is installed.
 ## "key" is the object that holds the servers, "entry" what describes one. A client without "url" in
@@ -94,7 +96,7 @@ static func list() -> Array[Dictionary]:
 
 
 ## What to paste into the client's file. [param url] is where the server answers, [param launcher]
-## the path of the program [code]tether[/code]; [param ws_port] 0 means the project's.
+## the path of the program [code]tether[/code]; [param ws_port] 0 means that of the settings.
 static func snippet(id: String, url: String, launcher: String, ws_port: int = 0) -> String:
 	var client: Dictionary = _find(id)
 	if client.is_empty():
@@ -228,7 +230,7 @@ static func _front_arguments(url: String, ws_port: int) -> Array:
 	var arguments: Array = ["mcp"]
 	var found: RegExMatch = RegEx.create_from_string("^https?://[^/]*:(\\d+)(/|$)").search(url)
 	if ws_port == 0:
-		ws_port = ProjectSettings.get_setting("tether/server/ws_port", 9500)
+		ws_port = Settings.read([])["ws_port"]
 	if found != null and found.get_string(1) != "8000":
 		arguments.append_array(["--http-port", found.get_string(1)])
 	if ws_port != 9500:

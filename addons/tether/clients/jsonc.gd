@@ -1,3 +1,4 @@
+@tool
 extends RefCounted
 ## One entry in a file of JSON with comments: found, compared and changed, while every other byte
 ## stays what it is.

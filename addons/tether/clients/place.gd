@@ -1,3 +1,4 @@
+@tool
 extends RefCounted
 ## A file of another program's: read whole, and replaced whole or not at all.
 

@@ -1,3 +1,4 @@
+@tool
 extends RefCounted
 ## One table in a TOML file: found, compared and changed, while every other byte stays what it is.
 ##
