@@ -62,7 +62,8 @@ def check_lists(seen, era):
 
 def check_calls(seen, era):
     assert seen["call"] == {"text": '{"sum":5}', "structured": {"sum": 5}}
-    assert seen["unicode"] == "„Ä\0 \u2028 🎈 😀“\\n"
+    assert seen["unicode"] == "„Ä \u2028 🎈 😀“\\n"
+    assert seen["nul"] == "a\0b"
     assert seen["large"] == 3000000
     assert seen["many"] is True
     assert seen["progress"] == {"seen": [1, 2, 3, 4, 5], "text": "counted to 5"}
