@@ -6,8 +6,8 @@ Every server lists the same tools: those of the reference server, which the fake
 Tether. The load comes from wrk, one thread, so that on two CPUs load and server have one each. Absolute
 numbers depend on the machine and on who else uses it, so ratios stand beside them, and the work done per
 CPU second. The exit status is 1 if a budget is
-missed."""
-import argparse
+
+
 import json
 import math
 import os
