@@ -340,6 +340,10 @@ static void on_leave(struct session *session, const json_t *message) {
         return;
     }
     feed(session, event, NULL);
+    /* Whoever leaves may take the end of its connection for the end of its record. */
+    if (session->connected && session->process.pid > 0 &&
+        !lifecycle_session_find(&session->control->daemon->life, session->id))
+        records_remove_session(&session->control->daemon->dir, session->process.pid);
     disconnect(session);
 }
 
@@ -384,8 +388,8 @@ static void request_logs(struct session *session, const json_t *message) {
     session->wants_log = json_is_true(json_object_get(message, "follow"));
 }
 
-/* Registers the owner that a second `launch` named: from now on it counts as an editor that has no
- * connection, until it connects itself or its process ends. */
+/* Registers the owner that a second `launch` named: from now on it counts as an editor (or front)
+ * without a connection, until it connects itself or its process ends. */
 static void request_adopt(struct session *session, const json_t *message);
 
 /* The process that a message names by pid and perhaps start; pid 0 if that can be none. */
@@ -566,7 +570,8 @@ static void on_connection(uv_stream_t *server, int status) {
 }
 
 /* A session without a connection of its own: it counts as long as its process lives. */
-static void add_process_session(struct control *control, const struct os_identity *identity) {
+static void add_process_session(struct control *control, const struct os_identity *identity,
+                                enum lifecycle_role role) {
     struct session *owner = session_create(control);
     uint32_t id = owner ? owner->id : 0;
     if (!owner)
@@ -574,7 +579,7 @@ static void add_process_session(struct control *control, const struct os_identit
     owner->process = *identity;
     watch_create(&owner->watch, &control->daemon->loop, identity,
                  control->daemon->options->config.poll_ms, on_process_end, owner);
-    introduce(owner, LIFECYCLE_ROLE_EDITOR, 0, NULL);
+    introduce(owner, role, 0, NULL);
     owner = find(control, id); /* gone if it was not admitted */
     if (owner)
         write_session_record(owner);
@@ -584,6 +589,9 @@ static void request_adopt(struct session *session, const json_t *message) {
     struct control *control = session->control;
     struct os_identity identity = read_identity(message);
     const json_t *id = json_object_get(message, "id");
+    enum lifecycle_role role = strcmp(message_text(message, "role"), "front") == 0
+                                   ? LIFECYCLE_ROLE_FRONT
+                                   : LIFECYCLE_ROLE_EDITOR;
     if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
         send_reply(session, id, false, "bad-owner", "your pids mean nothing here");
         return;
@@ -592,8 +600,8 @@ static void request_adopt(struct session *session, const json_t *message) {
         send_reply(session, id, false, "bad-owner", "there is no such process");
         return;
     }
-    if (!find_process(control, LIFECYCLE_ROLE_EDITOR, &identity))
-        add_process_session(control, &identity);
+    if (!find_process(control, role, &identity))
+        add_process_session(control, &identity, role);
     send_reply(session, id, true, NULL, NULL);
 }
 

@@ -190,8 +190,8 @@ static json_t *legacy_capabilities(const struct session *session) {
 
 static json_t *context_of(const struct mcp_request *request) {
     const struct session *session = request->session;
-    json_t *client = request->modern ? json_object_get(request->meta, META_CLIENT)
-                                     : session->client;
+    json_t *client =
+        request->modern ? json_object_get(request->meta, META_CLIENT) : session->client;
     json_t *capabilities = request->modern
                                ? json_incref(json_object_get(request->meta, META_CAPABILITIES))
                                : legacy_capabilities(session);
@@ -205,7 +205,8 @@ static void attach(struct call *call, struct mcp_request *request) {
     json_decref(call->id);
     json_decref(call->progress_token);
     call->id = json_incref(request->message.id);
-    call->progress_token = json_is_string(token) || json_is_integer(token) ? json_incref(token) : NULL;
+    call->progress_token =
+        json_is_string(token) || json_is_integer(token) ? json_incref(token) : NULL;
     call->progressed = false;
     call->log_level = mcp_log_level(rpc_text(request->meta, META_LOG_LEVEL));
     call->json_fine = http_accepts(accept, "application/json");
@@ -227,9 +228,9 @@ static struct call *create(struct mcp_request *request, struct editor *editor) {
     call->modern = request->modern;
     call->session = request->session;
     snprintf(call->method, sizeof call->method, "%s", request->message.method);
+    input_digest(&request->message, call->digest);
     if (request->modern) {
         call->capabilities = mcp_capabilities_of(json_object_get(request->meta, META_CAPABILITIES));
-        input_digest(&request->message, call->digest);
     } else {
         call->capabilities = request->session->capabilities;
         request->session->calls++;
@@ -240,13 +241,29 @@ static struct call *create(struct mcp_request *request, struct editor *editor) {
     return call;
 }
 
+/* A legacy client that lost its connection may send the same request again: it gets the answer of
+ * the call that is under way. True: there is a call of this id, and it has been dealt with. */
+static bool is_repeated(struct mcp_request *request) {
+    struct call *call;
+    uint8_t digest[SHA256_SIZE];
+    if (request->modern)
+        return false;
+    call = call_find(request->serve, request->session, request->message.id);
+    if (!call)
+        return false;
+    input_digest(&request->message, digest);
+    if (!call->connection && seal_equal(digest, call->digest, SHA256_SIZE))
+        attach(call, request);
+    else
+        mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
+    return true;
+}
+
 void call_start(struct mcp_request *request, struct editor *editor) {
     json_t *params = request->message.params;
     struct call *call;
-    if (!request->modern && call_find(request->serve, request->session, request->message.id)) {
-        mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
+    if (is_repeated(request))
         return;
-    }
     call = create(request, editor);
     if (!call) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
@@ -431,8 +448,10 @@ void calls_init(struct serve *serve) {
         if (*end == 0 && number > 0 && number <= UINT32_MAX)
             limit = number;
         else
-            fprintf(stderr, "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; "
-                            "the default is taken\n", given);
+            fprintf(stderr,
+                    "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; "
+                    "the default is taken\n",
+                    given);
     }
     deadlines_add(&serve->deadlines, &serve->call_time, limit, on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);

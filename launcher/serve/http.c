@@ -6,8 +6,8 @@
 
 enum {
     BACKLOG = 511,
-    FRESH_MS = 1000,  /* while draining: for the first request of a connection */
-    BETWEEN_MS = 50,  /* and for a further one */
+    FRESH_MS = 1000, /* while draining: for the first request of a connection */
+    BETWEEN_MS = 50, /* and for a further one */
     LINGER_MOST = 1024 * 1024,
 };
 
@@ -87,8 +87,7 @@ void http_linger(struct http_connection *connection) {
 /* ---- deadlines ---- */
 
 static void on_overdue(struct deadline *deadline) {
-    struct http_connection *connection =
-        deadline_owner(deadline, struct http_connection, deadline);
+    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
     http_refuse(connection, 408, "the request takes too long");
     http_flush(connection);
 }
@@ -102,8 +101,7 @@ static void on_write_stalled(struct deadline *deadline) {
 }
 
 static void on_quiet(struct deadline *deadline) {
-    struct http_connection *connection =
-        deadline_owner(deadline, struct http_connection, deadline);
+    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
     struct buffer *out = http_output(connection);
     if (connection->parser.http_minor > 0)
         buffer_add_literal(out, "3\r\n:\n\n\r\n");
@@ -297,8 +295,8 @@ static void link_connection(struct http_server *server, struct http_connection *
     server->count++;
 }
 
-/* Whose connection it is, is asked once. Nobody's any more is refused, too: who writes and closes at
- * once would get in otherwise. Where the system does not tell, the rest has to do. */
+/* Whose connection it is, is asked once. Nobody's any more is refused, too: who writes and closes
+ * at once would get in otherwise. Where the system does not tell, the rest has to do. */
 static bool is_stranger(const struct http_connection *connection) {
     uv_os_fd_t handle;
     uint32_t user;
@@ -385,8 +383,8 @@ void http_server_drain(struct http_server *server) {
         next = connection->next;
         connection->keep_alive = false;
         if (connection->state == HTTP_READING && !connection->begun)
-            deadline_start(&connection->deadline, connection->served ? &server->idle_time
-                                                                     : &server->fresh_time);
+            deadline_start(&connection->deadline,
+                           connection->served ? &server->idle_time : &server->fresh_time);
     }
     tell_drained(server);
 }

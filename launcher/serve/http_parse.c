@@ -200,7 +200,8 @@ static int on_body(llhttp_t *parser, const char *at, size_t length) {
 static int on_complete(llhttp_t *parser) {
     struct http_connection *connection = parser->data;
     connection->whole = true;
-    connection->keep_alive = llhttp_should_keep_alive(parser) && !connection->server->draining;
+    connection->keep_alive =
+        parser->http_minor > 0 && llhttp_should_keep_alive(parser) && !connection->server->draining;
     return HPE_PAUSED;
 }
 
