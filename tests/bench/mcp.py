@@ -5,9 +5,8 @@ usage: mcp.py --tether PROGRAM --packages FOLDER [--quick] [--connections N] [--
 Every server lists the same tools: those of the reference server, which the fake editor registers with
 Tether. The load comes from wrk, one thread, so that on two CPUs load and server have one each. Absolute
 numbers depend on the machine and on who else uses it, so ratios stand beside them, and the work done per
-CPU second. The exit status is 1 if a budget is
-
-
+CPU second. The exit status is 1 if a budget is missed."""
+import argparse
 import json
 import math
 import os
