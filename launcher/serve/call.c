@@ -439,21 +439,26 @@ void calls_end(struct serve *serve) {
     }
 }
 
-void calls_init(struct serve *serve) {
-    uint64_t limit = SERVE_CALL_MS, number;
+/* A limit of one's own; anything but a number of milliseconds leaves ours. */
+static uint64_t call_limit(void) {
     const char *given = getenv("TETHER_CALL_LIMIT_MS");
-    char *end;
-    if (given && given[0] >= '0' && given[0] <= '9') {
+    uint64_t number = 0;
+    char *end = NULL;
+    if (!given)
+        return SERVE_CALL_MS;
+    if (given[0] >= '0' && given[0] <= '9')
         number = strtoull(given, &end, 10);
-        if (*end == 0 && number > 0 && number <= UINT32_MAX)
-            limit = number;
-        else
-            fprintf(stderr,
-                    "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; "
-                    "the default is taken\n",
-                    given);
-    }
-    deadlines_add(&serve->deadlines, &serve->call_time, limit, on_limit);
+    if (end && *end == 0 && number > 0 && number <= UINT32_MAX)
+        return number;
+    fprintf(stderr,
+            "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; the default is "
+            "taken\n",
+            given);
+    return SERVE_CALL_MS;
+}
+
+void calls_init(struct serve *serve) {
+    deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
     deadlines_add(&serve->deadlines, &serve->gone_time, 0, on_park);

@@ -43,6 +43,8 @@ struct http_connection {
     /* the request */
     llhttp_t parser;
     enum http_line line;
+    const char *input_end; /* of what the parser is fed with */
+    int chunk_end;         /* bytes of a line's end that are due behind a chunk */
     bool begun, headers_done, whole, keep_alive, bad_header;
     int reject; /* HTTP status; 0: nothing is wrong */
     const char *reject_text;
