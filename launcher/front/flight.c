@@ -35,7 +35,7 @@ struct flight {
     enum scan_kind kind;
     enum errand errand;
     struct blob *line;
-    bool modern;
+    bool modern, calls_tool;
     bool repeatable; /* it does not matter if the server gets it twice */
     bool under_way, counted, lost, cancelled, answered, acknowledged;
     bool relayed; /* the client has been told something about it */
@@ -88,7 +88,8 @@ static void classify(struct flight *flight, const struct scan *scan) {
             flight->repeatable = methods[i].repeatable;
         }
     }
-    if (scan_is(method, "tools/call") && scan_decode(&scan->texts[SCAN_NAME], name, sizeof name))
+    flight->calls_tool = scan_is(method, "tools/call");
+    if (flight->calls_tool && scan_decode(&scan->texts[SCAN_NAME], name, sizeof name))
         flight->repeatable = hints_repeatable(&flight->front->hints, name);
 }
 
@@ -265,12 +266,12 @@ static void after_result(struct flight *flight, const struct answer *answer, con
                          size_t length) {
     struct front *front = flight->front;
     if (flight->errand == ERRAND_INITIALIZE) {
-        session_began(front, flight->line, answer, data, length);
+        dialog_began(front, flight->line, answer, data, length);
     } else if (flight->errand == ERRAND_TOOLS) {
         hints_learn(&front->hints, data, length);
     } else if (flight->errand == ERRAND_REMEMBERED) {
         scan_all(&front->scan, flight->line->data, flight->line->length);
-        session_remember(front, &front->scan, flight->line);
+        dialog_remember(front, &front->scan, flight->line);
     }
 }
 
@@ -368,7 +369,7 @@ static void take_body(struct flight *flight, const struct answer *answer) {
         if (answer->status >= 400)
             front_say("the server did not take a message (HTTP %d)", answer->status);
         if (flight->errand == ERRAND_INITIALIZED)
-            session_initialized(flight->front);
+            dialog_initialized(flight->front);
         if (flight->errand == ERRAND_CANCEL)
             drop_cancelled(flight);
         flight_remove(flight);
@@ -385,9 +386,9 @@ static void take_body(struct flight *flight, const struct answer *answer) {
 }
 
 static bool is_forgotten(const struct flight *flight, const struct answer *answer) {
-    const struct session *session = &flight->front->session;
+    const struct dialog *dialog = &flight->front->dialog;
     return answer->status == 404 && !flight->modern && flight->errand != ERRAND_INITIALIZE &&
-           session->state != SESSION_NONE && session->id[0] && flight->attempts < ATTEMPTS_MOST;
+           dialog->state != DIALOG_NONE && dialog->id[0] && flight->attempts < ATTEMPTS_MOST;
 }
 
 static void on_stream_end(struct flight *flight, const struct answer *answer) {
@@ -414,8 +415,8 @@ static void on_complete(struct flight *flight, struct answer *answer) {
     if (answer->is_stream) {
         on_stream_end(flight, answer);
     } else if (is_forgotten(flight, answer)) {
-        if (flight->epoch == front->session.epoch)
-            session_forgotten(front);
+        if (flight->epoch == front->dialog.epoch)
+            dialog_forgotten(front);
         requeue(flight); /* the server did not act on it */
     } else {
         take_body(flight, answer);
@@ -453,7 +454,7 @@ static bool may_go(struct front *front, const struct flight *flight, int64_t now
         return false;
     if (is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
         return false;
-    return !is_sessional(flight) || session_fit(front);
+    return !is_sessional(flight) || dialog_fit(front);
 }
 
 /* What is resumed belongs to a server that knows it; another one does not. */
@@ -467,14 +468,20 @@ static void forget_events(struct flight *flight) {
 
 static void send_out(struct flight *flight) {
     struct front *front = flight->front;
-    struct bytes head = {0};
     bool resumes = flight->last_event != NULL;
+    struct bytes head = {0}, more = {0};
+    struct head parts = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
     int rc;
-    scan_all(&front->scan, flight->line->data, flight->line->length);
-    if (resumes)
-        session_head(front, &head, "GET", NULL, 0, flight->last_event);
-    else
-        session_head(front, &head, "POST", &front->scan, flight->line->length, NULL);
+    if (!resumes) {
+        scan_all(&front->scan, flight->line->data, flight->line->length);
+        parts.scan = &front->scan;
+        parts.body = flight->line->length;
+        parts.more = &more;
+        if (flight->modern && flight->calls_tool)
+            hints_repeat(&front->hints, flight->line->data, flight->line->length, &more);
+    }
+    dialog_head(front, &head, &parts);
+    bytes_finish(&more);
     flight->exchange.events = &events;
     flight->exchange.context = flight;
     rc = exchange_start(&flight->exchange, &front->pool, front->link.port, &head,
@@ -487,7 +494,7 @@ static void send_out(struct flight *flight) {
     flight->not_before = 0;
     flight->attempts += !resumes;
     flight->generation = front->link.generation;
-    flight->epoch = front->session.epoch;
+    flight->epoch = front->dialog.epoch;
     flight->counted = is_request(flight) && flight->errand != ERRAND_LISTEN;
     front->flights.requests += flight->counted;
 }
@@ -525,7 +532,7 @@ void flights_pump(struct front *front) {
 static bool cancel(struct front *front, const struct scan_text *id) {
     struct flight *flight = find_request(front, id);
     if (!flight)
-        return front->session.state == SESSION_NONE;
+        return front->dialog.state == DIALOG_NONE;
     if (flight->modern || !flight->under_way) {
         flight_remove(flight);
         return true;
@@ -557,7 +564,7 @@ void flights_add(struct front *front, const char *line, size_t length) {
 /* Whether it is the server that the flight waits for, and not its turn. */
 static bool waits_for_server(struct front *front, const struct flight *flight) {
     return !front->link.ready || front->link.in_doubt || front->hold_until ||
-           (is_sessional(flight) && front->session.state == SESSION_REPLAY);
+           (is_sessional(flight) && front->dialog.state == DIALOG_REPLAY);
 }
 
 void flights_expire(struct front *front) {

@@ -10,11 +10,11 @@
 
 #include "../cli/options.h"
 #include "../daemon/watch.h"
+#include "dialog.h"
 #include "exchange.h"
 #include "hints.h"
 #include "link.h"
 #include "scan.h"
-#include "session.h"
 #include "streams.h"
 
 enum {
@@ -49,6 +49,7 @@ struct asked {
 
 struct front {
     const struct options *options;
+    const char *token; /* TETHER_HTTP_TOKEN, or NULL */
     enum front_phase phase;
     uv_loop_t loop;
     uv_timer_t timer;
@@ -58,7 +59,7 @@ struct front {
     struct pool pool;
     struct output output;
     struct flights flights;
-    struct session session;
+    struct dialog dialog;
     struct hints hints;
     struct asked asked;
     struct scan scan; /* for one message after the other */
