@@ -97,8 +97,11 @@ static void set_state(struct tether_server *server, const char *state, json_t *s
         json_decref(server->status);
         server->status = json_incref(status);
     }
-    if (strcmp(state, "ready") == 0)
+    if (strcmp(state, "ready") == 0) {
         set_message(server, 0, NULL);
+        json_decref(server->result);
+        server->result = NULL;
+    }
     snprintf(server->state, sizeof server->state, "%s", state);
     if (changed || status)
         emit_text(server, "state_changed", server->state);
