@@ -11,6 +11,9 @@ const TetherControl: GDScript = preload("control.gd")
 const Dock: GDScript = preload("dock/dock.gd")
 
 const TOOLS: String = "res://addons/tether/tools/registry.gd"
+## Where other plugins find the server, to offer tools of theirs: metadata of [Engine].
+const SERVER: StringName = &"tether_server"
+
 var _control: TetherControl
 var _dock: Dock
 var _tools: RefCounted
@@ -37,6 +40,7 @@ func _exit_tree() -> void:
 	if _tools != null:
 		_tools.call("detach")
 	_tools = null
+	Engine.remove_meta(SERVER)
 	_control.release()
 	_control.queue_free()
 	_control = null
@@ -62,6 +66,7 @@ func _is_for_a_person() -> bool:
 
 
 func _set_up(server: RefCounted) -> void:
+	Engine.set_meta(SERVER, server)
 	_control = TetherControl.new(server)
 	_control.needs_user.connect(_on_needs_user)
 	add_child(_control)
