@@ -402,7 +402,7 @@ var url: String = "http://127.0.0.1:%s/mcp"
 return [clients.list(), clients.write("claude-code", url, "/t"), clients.write("windsurf", url, "/t"),
 		clients.write("claude-code", url + "2", "/t"), clients.snippet("other-stdio", url, "/t")]
 """ % ports["TETHER_HTTP_PORT"]
-    with Scene(folder, state, ("tether", "driver"), {"HOME": home, "TETHER_AUTOSTART": "1", **ports}) as scene:
+    with Scene(folder, state, ("tether", "driver"), {"HOME": home, "TETHER_AUTOSTART": "off", **ports}) as scene:
         listed, one, two, again, snippet = scene.run(ask)
         assert [client["detected"] for client in listed] == [False] * 10
         assert one["ok"] and two["ok"] and again["ok"], (one, two, again)
