@@ -74,7 +74,7 @@ class ToolsEditor:
         self.connection.sendall((json.dumps(message) + "\n").encode())
         line = self.lines.readline()
         assert line, "the editor is gone:\n" + self.process.output[-4000:]
-        return json.loads(line)
+        return json.loads(line, strict=False)  # the engine leaves control characters as they are
 
     def call(self, tool, **arguments):
         """The answer of a tool; raises Refused with the text if it is an error."""
