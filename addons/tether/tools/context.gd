@@ -46,13 +46,18 @@ static func failure(message: String) -> Dictionary:
 	return {"error": message}
 
 
+## The editor's main loop, which outlives the plugin that a waiting call belongs to.
+static func tree() -> SceneTree:
+	return Engine.get_main_loop()
+
+
 # ---- time --------------------------------------------------------------------------------------
 
 
 ## Waits for the next frame if this slice has worked long enough. Call begin_work() first.
 func breathe() -> void:
 	if Time.get_ticks_usec() - _slice_start > SLICE_USEC:
-		await plugin.get_tree().process_frame
+		await tree().process_frame
 		_slice_start = Time.get_ticks_usec()
 
 
@@ -61,16 +66,14 @@ func begin_work() -> void:
 
 
 func next_frame() -> void:
-	await plugin.get_tree().process_frame
+	await tree().process_frame
 
 
 ## Gives a scan of the project's files that is under way a moment to end.
 func wait_for_scan() -> void:
 	var end: int = Time.get_ticks_msec() + SCAN_MSEC
 	while EditorInterface.get_resource_filesystem().is_scanning() and Time.get_ticks_msec() < end:
-		await plugin.get_tree().process_frame
-		if plugin == null:
-			return
+		await tree().process_frame
 
 
 ## Tells the editor of a file that was written; also in a folder that it does not know yet.

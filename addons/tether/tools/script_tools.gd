@@ -200,6 +200,8 @@ func _run(arguments: Dictionary) -> Dictionary:
 	var mark: int = _context.messages.mark()
 	if script.reload() != OK:
 		return Context.failure("It was not run, because it has errors: %s" % "; ".join(_errors(mark, head.size())))
+	# The cache of scripts would keep each of them otherwise.
+	script.resource_path = ""
 	var runner: RefCounted = script.new()
 	mark = _context.messages.mark()
 	var value: Variant = await runner.call("run", _context.scene(), _context.plugin.get_undo_redo(), EditorInterface)
