@@ -11,7 +11,6 @@ const TetherControl: GDScript = preload("control.gd")
 const Dock: GDScript = preload("dock/dock.gd")
 
 const TOOLS: String = "res://addons/tether/tools/registry.gd"
-## Where other plugins find the server, to offer tools of theirs: metadata of [Engine].
 
 var _control: TetherControl
 var _dock: Dock
