@@ -61,6 +61,7 @@ struct control_client {
     int64_t connected_at;
     bool was_lost; /* it is being found again */
     bool stop_wanted, stop_forced, start_wanted;
+    bool stop_asked;      /* of this daemon, and not refused */
     const char *farewell; /* the reason to leave with */
     bool leave_wanted;
 };
@@ -164,9 +165,10 @@ static void retry(struct control_client *client, int code, const char *why, cons
 static void on_launched(void *context, const json_t *result, const char *why) {
     struct control_client *client = context;
     int code = result ? (int)message_number(result, "code", 1) : 1;
+    const char *message = message_text(result, "message");
     client->run = NULL;
     if (code != 0 || !result) {
-        retry(client, code, result ? message_text(result, "message") : why, result);
+        retry(client, code, message[0] ? message : why, result);
         return;
     }
     if (strcmp(message_text(result, "result"), "adopted") == 0 && !client->was_lost)
@@ -212,8 +214,17 @@ static void request(struct control_client *client, json_t *message) {
 
 static void request_stop(struct control_client *client) {
     client->stop_wanted = false;
+    client->stop_asked = true;
     request(client, json_pack("{s:i, s:s, s:b}", "id", STOP_REQUEST, "type", "stop", "force",
                               (int)client->stop_forced));
+}
+
+static void request_restart(struct control_client *client) {
+    request(client, json_pack("{s:i, s:s}", "id", RESTART_REQUEST, "type", "restart"));
+}
+
+static bool is_failed(const struct control_client *client) {
+    return strcmp(client->server_state, "failed") == 0;
 }
 
 static bool is_ending(const struct control_client *client) {
@@ -221,9 +232,11 @@ static bool is_ending(const struct control_client *client) {
            strcmp(client->server_state, "stopped") == 0;
 }
 
-/* The daemon has closed the connection, or died. Whether it was to end, its last state tells. */
+/* The daemon has closed the connection, or died. Whether it was to end, its last state tells; but a
+ * daemon that ends while much is on its way to us may not get so far as to tell it. */
 static void on_lost(struct control_client *client, const char *why) {
-    bool ended = is_ending(client) && !client->start_wanted;
+    bool ended = (is_ending(client) || client->stop_asked) && !client->start_wanted;
+    client->stop_asked = false;
     connection_close(client);
     if (client->bridge)
         bridge_disconnect(client->bridge);
@@ -301,7 +314,7 @@ static void set_registration(struct control_client *client, json_t *registration
 
 static void note_state(struct control_client *client, json_t *message) {
     const char *state = message_text(message, "state");
-    bool failed = strcmp(state, "failed") == 0 && strcmp(client->server_state, "failed") != 0;
+    bool failed = strcmp(state, "failed") == 0 && !is_failed(client);
     snprintf(client->server_state, sizeof client->server_state, "%s", state);
     json_object_set_new(message, "session", json_string(client->session));
     if (failed)
@@ -352,13 +365,23 @@ static void tell_logged(struct control_client *client, const char *line) {
     tell_log(client, name, text + 1);
 }
 
+static void on_refused(struct control_client *client, const json_t *message, int64_t id) {
+    bool start_wanted = client->start_wanted;
+    if (id == STOP_REQUEST)
+        client->stop_asked = client->start_wanted = false;
+    if (id == STOP_REQUEST && start_wanted && is_failed(client))
+        request_restart(client); /* others use it as well: as it is set for them */
+    else
+        tell(client, CONTROL_REFUSED, message_text(message, "message"), 0, NULL);
+}
+
 static void on_reply(struct control_client *client, const json_t *message, int64_t id) {
     if (id == LOG_REQUEST) {
         const json_t *lines = json_object_get(message, "lines");
         for (size_t i = 0; i < json_array_size(lines); i++)
             tell_logged(client, json_string_value(json_array_get(lines, i)));
     } else if (!json_is_true(json_object_get(message, "ok"))) {
-        tell(client, CONTROL_REFUSED, message_text(message, "message"), 0, NULL);
+        on_refused(client, message, id);
     }
 }
 
@@ -452,7 +475,11 @@ static void start(struct control_client *client) {
     } else if (client->phase == IDLE) {
         client->attempts = 0;
         launch(client);
-    } else if (client->phase == CONNECTED && is_ending(client)) {
+    } else if (client->phase == CONNECTED && is_failed(client)) {
+        client->start_wanted = true; /* afresh, for the cause may have been set right since */
+        client->stop_forced = false;
+        request_stop(client);
+    } else if (client->phase == CONNECTED && (is_ending(client) || client->stop_asked)) {
         client->start_wanted = true; /* when it is gone */
     }
 }
@@ -473,8 +500,8 @@ static void stop(struct control_client *client, bool force) {
 }
 
 static void restart(struct control_client *client) {
-    if (client->phase == CONNECTED && !is_ending(client))
-        request(client, json_pack("{s:i, s:s}", "id", RESTART_REQUEST, "type", "restart"));
+    if (client->phase == CONNECTED && !is_ending(client) && !client->stop_asked)
+        request_restart(client);
     else
         start(client);
 }

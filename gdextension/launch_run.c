@@ -59,7 +59,9 @@ static void on_closed(uv_handle_t *handle) {
 static void finish(struct launch_run *run) {
     json_t *result = NULL;
     char *line;
-    os_child_finish(&run->child, false);
+    /* It has closed its output, so it has nothing left to do; one that is not launch might go on.
+     */
+    os_child_finish(&run->child, true);
     while (run->used > 0 && run->output[run->used - 1] == '\n')
         run->used--;
     run->output[run->used] = 0;

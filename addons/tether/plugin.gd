@@ -11,6 +11,7 @@ const TetherControl: GDScript = preload("control.gd")
 const Dock: GDScript = preload("dock/dock.gd")
 
 const TOOLS: String = "res://addons/tether/tools/registry.gd"
+
 var _control: TetherControl
 var _dock: Dock
 var _tools: RefCounted
@@ -45,6 +46,12 @@ func _disable_plugin() -> void:
 		_control.server.call("detach", "disable")
 	Settings.forget()
 	Settings.forget_personal(EditorInterface.get_editor_settings())
+
+
+## Of several editors, AI clients work in the one that its user went to last.
+func _notification(what: int) -> void:
+	if what == NOTIFICATION_APPLICATION_FOCUS_IN and _control != null:
+		_control.server.call("mark_active")
 
 
 ## An editor without a window has nobody to show a dock to, and no use for a server unless that is asked

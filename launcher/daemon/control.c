@@ -16,6 +16,7 @@ enum {
     BACKLOG = 128,
     HELLO_PATIENCE_MS = 100, /* then it is taken for one that never says hello */
     LOG_LINES_MOST = 5000,
+    LAST_WORD_MS = 300, /* for the last state to go out before the daemon ends */
 };
 
 /* ---- finding ---- */
@@ -615,6 +616,33 @@ int control_init(struct control *control, struct daemon *daemon, struct error *e
     return 0;
 }
 
+static void on_last_heard(uv_shutdown_t *last, int status) {
+    (void)status;
+    close_connection(last->handle->data);
+}
+
+static void on_last_unheard(uv_timer_t *timer) {
+    close_connection(timer->data);
+}
+
+/* The last state says that this end is meant. Whoever does not come to know it takes the daemon for
+ * lost and starts another one, so it goes out before the connection closes, unless nobody reads. */
+static void part(struct session *session) {
+    uv_stream_t *stream = (uv_stream_t *)&session->pipe;
+    if (session->connected && session->behind) {
+        session->behind = false;
+        session_send(session, status_json(session->control->daemon, "state"));
+    }
+    if (session->connected && !session->overflowed && uv_stream_get_write_queue_size(stream) > 0) {
+        uv_read_stop(stream);
+        if (uv_shutdown(&session->last, stream, on_last_heard) == 0) {
+            uv_timer_start(&session->patience, on_last_unheard, LAST_WORD_MS, 0);
+            return;
+        }
+    }
+    close_connection(session);
+}
+
 void control_finish(struct control *control) {
     if (control->listening) {
         uv_close((uv_handle_t *)&control->server, NULL);
@@ -623,7 +651,7 @@ void control_finish(struct control *control) {
     while (control->sessions) {
         struct session *session = control->sessions;
         control->sessions = session->next;
-        close_connection(session);
+        part(session);
         session_release(session);
     }
 }

@@ -25,6 +25,7 @@ struct session {
     uv_pipe_t pipe;
     uv_timer_t patience; /* with its hello, then with its reading */
     int open_handles;    /* of the two above, those the loop still has */
+    uv_shutdown_t last;  /* of what it is told when the daemon ends */
     bool connected;
     bool known; /* the lifecycle has been told of it */
     bool greeted;

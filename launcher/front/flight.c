@@ -31,11 +31,12 @@ enum errand {
 
 struct flight {
     struct flight *next, **link;
+    struct flight_list *list;
     struct front *front;
     enum scan_kind kind;
     enum errand errand;
     struct blob *line;
-    bool modern;
+    bool modern, calls_tool;
     bool repeatable; /* it does not matter if the server gets it twice */
     bool under_way, counted, lost, cancelled, answered, acknowledged;
     bool relayed; /* the client has been told something about it */
@@ -88,7 +89,8 @@ static void classify(struct flight *flight, const struct scan *scan) {
             flight->repeatable = methods[i].repeatable;
         }
     }
-    if (scan_is(method, "tools/call") && scan_decode(&scan->texts[SCAN_NAME], name, sizeof name))
+    flight->calls_tool = scan_is(method, "tools/call");
+    if (flight->calls_tool && scan_decode(&scan->texts[SCAN_NAME], name, sizeof name))
         flight->repeatable = hints_repeatable(&flight->front->hints, name);
 }
 
@@ -112,21 +114,66 @@ static int64_t patience(const struct front *front) {
     return start ? (int64_t)start + PATIENCE_MS : PATIENCE_UNLIMITED_MS;
 }
 
-static void set_waiting(struct flight *flight) {
+static void list_remove(struct flight *flight) {
+    *flight->link = flight->next;
+    if (flight->next)
+        flight->next->link = flight->link;
+    else
+        flight->list->end = flight->link;
+}
+
+/* Puts it where `link` points to. */
+static void list_insert(struct flight_list *list, struct flight *flight, struct flight **link) {
+    flight->list = list;
+    flight->link = link;
+    flight->next = *link;
+    if (flight->next)
+        flight->next->link = &flight->next;
+    else
+        list->end = &flight->next;
+    *link = flight;
+}
+
+static void note_due(struct flights *flights, int64_t due) {
+    if (due && (flights->due == 0 || due < flights->due))
+        flights->due = due;
+}
+
+/* At the end of the queue, or, for one that has been away, at its start. */
+static void begin_waiting(struct flight *flight, struct flight **link) {
     struct flights *flights = &flight->front->flights;
+    list_insert(&flights->waiting, flight, link);
     flight->deadline = os_clock_ms() + patience(flight->front);
     flight->under_way = false;
     flights->count++;
     flights->bytes += flight->line->length;
+    flights->others += !is_request(flight);
+    flights->lost += flight->lost;
+    note_due(flights, flight->deadline);
+    note_due(flights, flight->not_before);
 }
 
 static void end_waiting(struct flight *flight) {
     struct flights *flights = &flight->front->flights;
-    if (flight->under_way)
-        return;
+    list_remove(flight);
     flights->count--;
     flights->bytes -= flight->line->length;
+    flights->others -= !is_request(flight);
+    flights->lost -= flight->lost;
+    if (flights->count == 0)
+        flights->due = 0;
+}
+
+static void begin_flying(struct flight *flight) {
+    struct flight_list *flying = &flight->front->flights.flying;
+    end_waiting(flight);
+    list_insert(flying, flight, flying->end);
     flight->under_way = true;
+}
+
+static void set_lost(struct flight *flight) {
+    flight->front->flights.lost += !flight->lost && !flight->under_way;
+    flight->lost = true;
 }
 
 static void uncount(struct flight *flight) {
@@ -148,21 +195,15 @@ static struct flight *flight_create(struct front *front, const char *line, size_
     flight->front = front;
     flight->id_length = id_length;
     memcpy(flight->id, id->raw, id_length);
-    flight->link = front->flights.end;
-    *front->flights.end = flight;
-    front->flights.end = &flight->next;
     return flight;
 }
 
 static void flight_remove(struct flight *flight) {
-    struct flights *flights = &flight->front->flights;
-    end_waiting(flight);
-    uncount(flight);
-    *flight->link = flight->next;
-    if (flight->next)
-        flight->next->link = flight->link;
+    if (flight->under_way)
+        list_remove(flight);
     else
-        flights->end = flight->link;
+        end_waiting(flight);
+    uncount(flight);
     exchange_cancel(&flight->exchange);
     blob_release(flight->line);
     free(flight->last_event);
@@ -214,7 +255,8 @@ static void land_unavailable(struct flight *flight, const char *why) {
 
 static void requeue(struct flight *flight) {
     uncount(flight);
-    set_waiting(flight);
+    list_remove(flight);
+    begin_waiting(flight, &flight->front->flights.waiting.first);
 }
 
 /* Whether it may go out once more though the server may have seen it. */
@@ -235,7 +277,7 @@ static void on_lost(struct flight *flight) {
     else if (!is_request(flight))
         flight_remove(flight);
     else {
-        flight->lost = true; /* answered when the daemon has told how the server is */
+        set_lost(flight); /* answered when the daemon has told how the server is */
         flight->not_before = os_clock_ms() + NEWS_MS;
         requeue(flight);
     }
@@ -265,12 +307,12 @@ static void after_result(struct flight *flight, const struct answer *answer, con
                          size_t length) {
     struct front *front = flight->front;
     if (flight->errand == ERRAND_INITIALIZE) {
-        session_began(front, flight->line, answer, data, length);
+        dialog_began(front, flight->line, answer, data, length);
     } else if (flight->errand == ERRAND_TOOLS) {
         hints_learn(&front->hints, data, length);
     } else if (flight->errand == ERRAND_REMEMBERED) {
         scan_all(&front->scan, flight->line->data, flight->line->length);
-        session_remember(front, &front->scan, flight->line);
+        dialog_remember(front, &front->scan, flight->line);
     }
 }
 
@@ -341,9 +383,11 @@ static void answer_status(struct flight *flight, const struct answer *answer) {
 }
 
 static struct flight *find_request(struct front *front, const struct scan_text *id) {
-    for (struct flight *flight = front->flights.first; flight; flight = flight->next)
-        if (is_request(flight) && !flight->answered && has_id(flight, id))
-            return flight;
+    struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
+    for (size_t i = 0; i < 2; i++)
+        for (struct flight *flight = starts[i]; flight; flight = flight->next)
+            if (is_request(flight) && !flight->answered && has_id(flight, id))
+                return flight;
     return NULL;
 }
 
@@ -368,7 +412,7 @@ static void take_body(struct flight *flight, const struct answer *answer) {
         if (answer->status >= 400)
             front_say("the server did not take a message (HTTP %d)", answer->status);
         if (flight->errand == ERRAND_INITIALIZED)
-            session_initialized(flight->front);
+            dialog_initialized(flight->front);
         if (flight->errand == ERRAND_CANCEL)
             drop_cancelled(flight);
         flight_remove(flight);
@@ -385,9 +429,9 @@ static void take_body(struct flight *flight, const struct answer *answer) {
 }
 
 static bool is_forgotten(const struct flight *flight, const struct answer *answer) {
-    const struct session *session = &flight->front->session;
+    const struct dialog *dialog = &flight->front->dialog;
     return answer->status == 404 && !flight->modern && flight->errand != ERRAND_INITIALIZE &&
-           session->state != SESSION_NONE && session->id[0] && flight->attempts < ATTEMPTS_MOST;
+           dialog->state != DIALOG_NONE && dialog->id[0] && flight->attempts < ATTEMPTS_MOST;
 }
 
 static void on_stream_end(struct flight *flight, const struct answer *answer) {
@@ -414,8 +458,8 @@ static void on_complete(struct flight *flight, struct answer *answer) {
     if (answer->is_stream) {
         on_stream_end(flight, answer);
     } else if (is_forgotten(flight, answer)) {
-        if (flight->epoch == front->session.epoch)
-            session_forgotten(front);
+        if (flight->epoch == front->dialog.epoch)
+            dialog_forgotten(front);
         requeue(flight); /* the server did not act on it */
     } else {
         take_body(flight, answer);
@@ -453,7 +497,7 @@ static bool may_go(struct front *front, const struct flight *flight, int64_t now
         return false;
     if (is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
         return false;
-    return !is_sessional(flight) || session_fit(front);
+    return !is_sessional(flight) || dialog_fit(front);
 }
 
 /* What is resumed belongs to a server that knows it; another one does not. */
@@ -462,19 +506,26 @@ static void forget_events(struct flight *flight) {
         return;
     free(flight->last_event);
     flight->last_event = NULL;
-    flight->lost = !may_repeat(flight);
+    if (!may_repeat(flight))
+        set_lost(flight);
 }
 
 static void send_out(struct flight *flight) {
     struct front *front = flight->front;
-    struct bytes head = {0};
     bool resumes = flight->last_event != NULL;
+    struct bytes head = {0}, more = {0};
+    struct head parts = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
     int rc;
-    scan_all(&front->scan, flight->line->data, flight->line->length);
-    if (resumes)
-        session_head(front, &head, "GET", NULL, 0, flight->last_event);
-    else
-        session_head(front, &head, "POST", &front->scan, flight->line->length, NULL);
+    if (!resumes) {
+        scan_all(&front->scan, flight->line->data, flight->line->length);
+        parts.scan = &front->scan;
+        parts.body = flight->line->length;
+        parts.more = &more;
+        if (flight->modern && flight->calls_tool)
+            hints_repeat(&front->hints, flight->line->data, flight->line->length, &more);
+    }
+    dialog_head(front, &head, &parts);
+    bytes_finish(&more);
     flight->exchange.events = &events;
     flight->exchange.context = flight;
     rc = exchange_start(&flight->exchange, &front->pool, front->link.port, &head,
@@ -483,11 +534,11 @@ static void send_out(struct flight *flight) {
         front_doubt(front);
         return;
     }
-    end_waiting(flight);
+    begin_flying(flight);
     flight->not_before = 0;
     flight->attempts += !resumes;
     flight->generation = front->link.generation;
-    flight->epoch = front->session.epoch;
+    flight->epoch = front->dialog.epoch;
     flight->counted = is_request(flight) && flight->errand != ERRAND_LISTEN;
     front->flights.requests += flight->counted;
 }
@@ -500,21 +551,39 @@ static bool is_explained(const struct flight *flight, int64_t now) {
     return !link->in_doubt;
 }
 
+static bool is_held(const struct front *front) {
+    for (const struct flight *flight = front->flights.flying.first; flight; flight = flight->next)
+        if (is_barrier(flight))
+            return true;
+    return false;
+}
+
+/* Whether to look at those that wait at all: there may be thousands. */
+static bool is_any_free(const struct front *front) {
+    const struct flights *flights = &front->flights;
+    if (flights->count == 0)
+        return false;
+    if (flights->lost > 0)
+        return true;
+    if (!front->link.ready || front->link.in_doubt || front->hold_until)
+        return false;
+    return flights->others > 0 || flights->requests < FRONT_REQUESTS_MOST;
+}
+
 void flights_pump(struct front *front) {
     int64_t now = os_clock_ms();
+    bool held = is_any_free(front) && is_held(front);
     struct flight *next;
-    for (struct flight *flight = front->flights.first; flight; flight = next) {
+    for (struct flight *flight = front->flights.waiting.first; flight && is_any_free(front);
+         flight = next) {
         bool barrier = is_barrier(flight);
         next = flight->next;
-        if (!flight->under_way) {
-            forget_events(flight);
-            if (flight->lost && is_explained(flight, now))
-                land_lost(flight);
-            else if (!flight->lost && may_go(front, flight, now))
-                send_out(flight);
-        }
-        if (barrier)
-            break;
+        forget_events(flight);
+        if (flight->lost && is_explained(flight, now))
+            land_lost(flight);
+        else if (!flight->lost && !held && may_go(front, flight, now))
+            send_out(flight);
+        held = held || barrier;
     }
 }
 
@@ -525,7 +594,7 @@ void flights_pump(struct front *front) {
 static bool cancel(struct front *front, const struct scan_text *id) {
     struct flight *flight = find_request(front, id);
     if (!flight)
-        return front->session.state == SESSION_NONE;
+        return front->dialog.state == DIALOG_NONE;
     if (flight->modern || !flight->under_way) {
         flight_remove(flight);
         return true;
@@ -549,7 +618,7 @@ void flights_add(struct front *front, const char *line, size_t length) {
         return;
     }
     classify(flight, scan);
-    set_waiting(flight);
+    begin_waiting(flight, front->flights.waiting.end);
 }
 
 /* ---- time and ends ---- */
@@ -557,32 +626,40 @@ void flights_add(struct front *front, const char *line, size_t length) {
 /* Whether it is the server that the flight waits for, and not its turn. */
 static bool waits_for_server(struct front *front, const struct flight *flight) {
     return !front->link.ready || front->link.in_doubt || front->hold_until ||
-           (is_sessional(flight) && front->session.state == SESSION_REPLAY);
+           (is_sessional(flight) && front->dialog.state == DIALOG_REPLAY);
+}
+
+static void expire(struct flight *flight, int64_t now) {
+    struct front *front = flight->front;
+    if (now < flight->deadline) {
+        note_due(&front->flights, flight->deadline);
+        note_due(&front->flights, flight->not_before > now ? flight->not_before : 0);
+    } else if (flight->lost) {
+        land_lost(flight);
+    } else if (waits_for_server(front, flight)) {
+        land_unavailable(flight, front->link.reason[0] ? front->link.reason : "it is not there");
+    } else {
+        flight->deadline = now + patience(front);
+        note_due(&front->flights, flight->deadline);
+    }
 }
 
 void flights_expire(struct front *front) {
     int64_t now = os_clock_ms();
     struct flight *next;
-    for (struct flight *flight = front->flights.first; flight; flight = next) {
+    if (front->flights.due == 0 || now < front->flights.due)
+        return;
+    front->flights.due = 0;
+    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
         next = flight->next;
-        if (flight->under_way || now < flight->deadline)
-            continue;
-        if (flight->lost)
-            land_lost(flight);
-        else if (waits_for_server(front, flight))
-            land_unavailable(flight,
-                             front->link.reason[0] ? front->link.reason : "it does not come up");
-        else
-            flight->deadline = now + patience(front);
+        expire(flight, now);
     }
 }
 
 void flights_fail_waiting(struct front *front, const char *why) {
     struct flight *next;
-    for (struct flight *flight = front->flights.first; flight; flight = next) {
+    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
         next = flight->next;
-        if (flight->under_way)
-            continue;
         if (flight->lost)
             land_lost(flight);
         else
@@ -591,8 +668,10 @@ void flights_fail_waiting(struct front *front, const char *why) {
 }
 
 void flights_finish(struct front *front, const char *why) {
-    while (front->flights.first)
-        land_error(front->flights.first, why);
+    while (front->flights.flying.first)
+        land_error(front->flights.flying.first, why);
+    while (front->flights.waiting.first)
+        land_error(front->flights.waiting.first, why);
 }
 
 bool flights_wait(const struct front *front) {
@@ -600,22 +679,16 @@ bool flights_wait(const struct front *front) {
 }
 
 bool flights_open(const struct front *front) {
-    for (const struct flight *flight = front->flights.first; flight; flight = flight->next)
-        if (!flight->answered && !flight->cancelled && flight->errand != ERRAND_LISTEN)
-            return true;
+    const struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
+    for (size_t i = 0; i < 2; i++)
+        for (const struct flight *flight = starts[i]; flight; flight = flight->next)
+            if (!flight->answered && !flight->cancelled && flight->errand != ERRAND_LISTEN)
+                return true;
     return false;
 }
 
-int64_t flights_deadline(const struct front *front) {
-    int64_t earliest = 0;
-    for (const struct flight *flight = front->flights.first; flight; flight = flight->next) {
-        int64_t due = flight->deadline;
-        if (flight->under_way)
-            continue;
-        if (flight->not_before && flight->not_before < due)
-            due = flight->not_before;
-        if (earliest == 0 || due < earliest)
-            earliest = due;
-    }
-    return earliest;
+void flights_init(struct flights *flights) {
+    *flights = (struct flights){0};
+    flights->waiting.end = &flights->waiting.first;
+    flights->flying.end = &flights->flying.first;
 }

@@ -113,7 +113,7 @@ void front_relay(struct front *front, const char *data, size_t length, const str
     if (scan_kind(scan) == SCAN_REQUEST)
         note_asked(&front->asked, &scan->texts[SCAN_ID]);
     if (scan_is(&scan->texts[SCAN_METHOD], "notifications/tools/list_changed"))
-        hints_finish(&front->hints);
+        hints_doubt(&front->hints);
     front_output(front, data, length);
 }
 
@@ -180,7 +180,7 @@ static void end(struct front *front, const char *why) {
     front->end_by = os_clock_ms() + END_MS;
     input_finish(&front->input);
     flights_finish(front, why);
-    front_session_end(front);
+    dialog_end(front);
     link_leave(&front->link);
     front_settle(front);
 }
@@ -228,7 +228,7 @@ static void settle_end(struct front *front) {
     }
     if (front->phase != FRONT_ENDS)
         return;
-    if (now >= front->end_by || (front->link.left && !front->session.goodbye.connection &&
+    if (now >= front->end_by || (front->link.left && !front->dialog.goodbye.connection &&
                                  output_pending(&front->output) == 0))
         close_all(front);
 }
@@ -247,16 +247,16 @@ static int64_t earlier(int64_t a, int64_t b) {
 
 /* Asleep unless something waits. */
 static void set_timer(struct front *front) {
-    int64_t due = earlier(flights_deadline(front), session_deadline(front));
-    int64_t now = os_clock_ms();
+    int64_t now = os_clock_ms(), stream = dialog_deadline(front);
+    int64_t due = earlier(front->flights.due, stream > now ? stream : 0);
     due = earlier(due, front->end_by);
-    if (front->flights.count > 0 || session_deadline(front))
+    if (front->flights.count > 0 || stream)
         due = earlier(due, front->hold_until);
     uv_timer_stop(&front->timer);
     if (!due)
         return;
     uv_update_time(&front->loop);
-    uv_timer_start(&front->timer, on_timer, due > now ? (uint64_t)(due - now) : 0, 0);
+    uv_timer_start(&front->timer, on_timer, due > now ? (uint64_t)(due - now) : 1, 0);
 }
 
 void front_settle(struct front *front) {
@@ -265,7 +265,7 @@ void front_settle(struct front *front) {
     if (front->hold_until && os_clock_ms() >= front->hold_until)
         front->hold_until = 0;
     if (front->phase < FRONT_ENDS) {
-        session_settle(front);
+        dialog_settle(front);
         flights_pump(front);
     }
     settle_end(front);
@@ -341,7 +341,7 @@ static int open_all(struct front *front) {
         return rc;
     uv_timer_init(&front->loop, &front->timer);
     front->timer.data = front;
-    front->flights.end = &front->flights.first;
+    flights_init(&front->flights);
     pool_init(&front->pool, &front->loop);
     link_init(&front->link, &front->loop, front->options, &link_events, front);
     rc = output_init(&front->output, &front->loop, on_drained, front);
@@ -359,6 +359,7 @@ int command_mcp(const struct options *options) {
     int rc = front ? 0 : UV_ENOMEM;
     if (front) {
         front->options = options;
+        front->token = getenv("TETHER_HTTP_TOKEN");
         rc = open_all(front);
     }
     if (rc < 0) {
@@ -369,7 +370,7 @@ int command_mcp(const struct options *options) {
     watch_parent(front);
     uv_run(&front->loop, UV_RUN_DEFAULT);
     uv_loop_close(&front->loop);
-    session_finish(&front->session);
+    dialog_finish(&front->dialog);
     hints_finish(&front->hints);
     free(front);
     return EXIT_FINE;

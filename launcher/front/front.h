@@ -10,11 +10,11 @@
 
 #include "../cli/options.h"
 #include "../daemon/watch.h"
+#include "dialog.h"
 #include "exchange.h"
 #include "hints.h"
 #include "link.h"
 #include "scan.h"
-#include "session.h"
 #include "streams.h"
 
 enum {
@@ -33,10 +33,16 @@ enum front_phase {
 
 struct flight;
 
+struct flight_list {
+    struct flight *first, **end;
+};
+
 struct flights {
-    struct flight *first, **end; /* all of them, in the order in which they came */
-    size_t count, bytes;         /* of those that wait */
-    size_t requests;             /* of those that are under way */
+    struct flight_list waiting, flying; /* the former in the order in which they came */
+    size_t count, bytes;                /* of those that wait */
+    size_t others, lost;                /* of those: no requests; waiting for an explanation */
+    size_t requests;                    /* of those that fly */
+    int64_t due; /* nothing of those that wait is due earlier; 0: nothing waits */
 };
 
 /* Requests of the server to the client, by id: those that wait for an answer, and those whose
@@ -49,6 +55,7 @@ struct asked {
 
 struct front {
     const struct options *options;
+    const char *token; /* TETHER_HTTP_TOKEN, or NULL */
     enum front_phase phase;
     uv_loop_t loop;
     uv_timer_t timer;
@@ -58,7 +65,7 @@ struct front {
     struct pool pool;
     struct output output;
     struct flights flights;
-    struct session session;
+    struct dialog dialog;
     struct hints hints;
     struct asked asked;
     struct scan scan; /* for one message after the other */

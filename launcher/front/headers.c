@@ -88,6 +88,13 @@ void head_write(struct bytes *out, const struct head *head) {
     bytes_add_text(out, text);
     add_routing(out, head);
     add_header(out, "Last-Event-ID", head->last_event);
+    if (head->token && head->token[0]) {
+        bytes_add_text(out, "Authorization: Bearer ");
+        head_add_value(out, head->token);
+        bytes_add(out, "\r\n", 2);
+    }
+    if (head->more && head->more->length > 0)
+        bytes_add(out, head->more->data, head->more->length);
     if (head->body > 0) {
         snprintf(text, sizeof text, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                  head->body);

@@ -11,11 +11,13 @@
 struct head {
     const char *method; /* POST, GET, DELETE */
     uint16_t port;
-    const char *session;     /* Mcp-Session-Id */
-    const char *version;     /* MCP-Protocol-Version, unless the message itself says one */
-    const char *last_event;  /* Last-Event-ID */
-    const struct scan *scan; /* of the body; NULL: there is none */
-    size_t body;             /* its length */
+    const char *session;    /* Mcp-Session-Id */
+    const char *version;    /* MCP-Protocol-Version, unless the message itself says one */
+    const char *last_event; /* Last-Event-ID */
+    const char *token;
+    const struct bytes *more; /* further lines */
+    const struct scan *scan;  /* of the body; NULL: there is none */
+    size_t body;              /* its length */
 };
 
 void head_write(struct bytes *out, const struct head *head);

@@ -1,9 +1,12 @@
-/* Which tools may be called twice: what the server's own list of tools said last. */
+/* What the server's own list of tools said last: which may be called twice, and which of their
+ * arguments are to be repeated in the head of a request (x-mcp-header). */
 #ifndef TETHER_FRONT_HINTS_H
 #define TETHER_FRONT_HINTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include "bytes.h"
 
 struct hint;
 
@@ -18,6 +21,12 @@ void hints_learn(struct hints *hints, const char *message, size_t length);
 
 /* Whether the tool only reads, or does nothing more when it is called again. */
 bool hints_repeatable(const struct hints *hints, const char *name);
+
+/* The list has changed: what it said may no longer be true, and no tool may be called twice. */
+void hints_doubt(struct hints *hints);
+
+/* Adds the lines Mcp-Param-NAME for this call of a tool. */
+void hints_repeat(const struct hints *hints, const char *call, size_t length, struct bytes *out);
 
 /* Forgets everything. */
 void hints_finish(struct hints *hints);

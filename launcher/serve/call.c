@@ -67,7 +67,7 @@ void call_answer(struct call *call, json_t *result) {
     struct buffer *out = &call->serve->text;
     if (call->modern)
         mcp_dress_result(result, strcmp(call->method, "resources/read") == 0);
-    buffer_clear(out, 256 * 1024);
+    buffer_clear(out, SERVE_TEXT_KEPT);
     rpc_add_result_begin(out, call->id);
     rpc_add_json(out, result);
     rpc_add_result_end(out);
@@ -77,7 +77,7 @@ void call_answer(struct call *call, json_t *result) {
 
 static void answer_error(struct call *call, int code, const char *text, const json_t *data) {
     struct buffer *out = &call->serve->text;
-    buffer_clear(out, 256 * 1024);
+    buffer_clear(out, SERVE_TEXT_KEPT);
     rpc_add_error(out, call->id, code, text, data);
     send_and_release(call, mcp_status_of(call->modern, code));
 }
@@ -430,30 +430,37 @@ void calls_session_gone(struct session *session) {
 }
 
 void calls_end(struct serve *serve) {
-    while (serve->calls) {
-        tell_cancelled(serve->calls, "the server is stopping");
-        call_fail(serve->calls, 0,
+    struct call *call;
+    while ((call = serve->calls) != NULL) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): call_fail has taken the last one out */
+        tell_cancelled(call, "the server is stopping");
+        call_fail(call, 0,
                   "Tether's server was stopped or restarted before the Godot editor answered. Try "
                   "again in a moment.",
                   NULL);
     }
 }
 
-void calls_init(struct serve *serve) {
-    uint64_t limit = SERVE_CALL_MS, number;
+/* A limit of one's own; anything but a number of milliseconds leaves ours. */
+static uint64_t call_limit(void) {
     const char *given = getenv("TETHER_CALL_LIMIT_MS");
-    char *end;
-    if (given && given[0] >= '0' && given[0] <= '9') {
+    uint64_t number = 0;
+    char *end = NULL;
+    if (!given)
+        return SERVE_CALL_MS;
+    if (given[0] >= '0' && given[0] <= '9')
         number = strtoull(given, &end, 10);
-        if (*end == 0 && number > 0 && number <= UINT32_MAX)
-            limit = number;
-        else
-            fprintf(stderr,
-                    "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; "
-                    "the default is taken\n",
-                    given);
-    }
-    deadlines_add(&serve->deadlines, &serve->call_time, limit, on_limit);
+    if (end && *end == 0 && number > 0 && number <= UINT32_MAX)
+        return number;
+    fprintf(stderr,
+            "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; the default is "
+            "taken\n",
+            given);
+    return SERVE_CALL_MS;
+}
+
+void calls_init(struct serve *serve) {
+    deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
     deadlines_add(&serve->deadlines, &serve->gone_time, 0, on_park);

@@ -4,8 +4,8 @@ usage: mcp.py --tether PROGRAM --packages FOLDER [--quick] [--connections N] [--
 
 Every server lists the same tools: those of the reference server, which the fake editor registers with
 Tether. The load comes from wrk, one thread, so that on two CPUs load and server have one each. Absolute
-numbers depend on the machine, so their ratio stands beside them. The exit status is 1 if a budget is
-missed."""
+numbers depend on the machine and on who else uses it, so ratios stand beside them, and the work done per
+CPU second. The exit status is 1 if a budget is missed."""
 import argparse
 import json
 import math
@@ -108,7 +108,7 @@ def run_wrk(bench, subject, headers, body, seconds):
         ["wrk", "-t1", "-c%d" % bench.connections, "-d%ds" % seconds, "--timeout", "10s",
          "-s", os.path.join(HERE, "load.lua"), "http://127.0.0.1:%d/mcp" % subject.port],
         capture_output=True, text=True, timeout=seconds + 60,
-        env=dict(os.environ, LOAD_BODY=json.dumps(body),
+        env=dict(os.environ, LOAD_BODY=json.dumps(dict(body, id="ID")).replace('"ID"', "%d"),
                  LOAD_HEADERS="\n".join("%s: %s" % pair for pair in headers.items())))
     match = re.search(r"^RESULT (.*)$", done.stdout, re.MULTILINE)
     if not match:
@@ -118,8 +118,9 @@ def run_wrk(bench, subject, headers, body, seconds):
     result["busy"] = {name: (cpu_seconds(pid) - before[name]) / result["seconds"] for name, pid in watched.items()}
     result["busy"]["wrk"] = (later.children_user + later.children_system - used.children_user
                              - used.children_system) / result["seconds"]
-    if result["errors"]:
-        raise RuntimeError("%d of %d requests failed" % (result["errors"], result["requests"]))
+    if result["refused"] or result["cut"] or result["late"]:
+        raise RuntimeError("of %(requests)d requests %(refused)d were refused, %(cut)d cut off, %(late)d too late" %
+                           result)
     return result
 
 
@@ -165,6 +166,9 @@ def measure_rates(bench, subject):
         rate.values[subject.name] = result["requests"] / result["seconds"]
         bench.line(key + ".p50", name + ", p50", "µs").values[subject.name] = result["p50_us"]
         bench.line(key + ".p99", name + ", p99", "µs").values[subject.name] = result["p99_us"]
+        # What a busy machine changes least.
+        effort = bench.line(key + ".cpu", name + ", per CPU second of the server", "")
+        effort.values[subject.name] = result["requests"] / (result["busy"]["the server"] * result["seconds"])
         busy = ["%s %d %%" % (who, round(100 * share)) for who, share in result["busy"].items()]
         rate.notes.append("%s: CPU %s" % (subject.name, ", ".join(busy)))
         if result["busy"]["wrk"] > BUSY:

@@ -167,15 +167,17 @@ class Tether(Subject):
         """Starts `tether serve` as its daemon does, with listening sockets; until its first answer."""
         listening = [socket.create_server(("127.0.0.1", port)) for port in (self.port, self.ws_port)]
 
-        def hand_over():
+        def become_server():
             copies = [os.dup(one.fileno()) for one in listening]
             for number, copy in enumerate(copies):
                 os.dup2(copy, 3 + number)
+            # Only the process itself knows its id, which has to be in its environment.
+            os.execve(self.bench.tether, ["tether", "serve"], dict(
+                os.environ, **self.env, LISTEN_FDS="2", LISTEN_PID=str(os.getpid()), TETHER_WS_TOKEN="bench",
+                TETHER_HTTP_PORT=str(self.port), TETHER_WS_PORT=str(self.ws_port)))
 
         start = time.monotonic()
-        process = self.spawn(["/bin/sh", "-c", 'LISTEN_PID=$$ exec "$0" serve', self.bench.tether], {
-            **self.env, "LISTEN_FDS": "2", "TETHER_WS_TOKEN": "bench", "TETHER_HTTP_PORT": str(self.port),
-            "TETHER_WS_PORT": str(self.ws_port)}, preexec_fn=hand_over, pass_fds=(3, 4))
+        process = self.spawn([self.bench.tether], preexec_fn=become_server, pass_fds=(3, 4))
         for one in listening:
             one.close()
         return wait_answer(self.port, process, start)

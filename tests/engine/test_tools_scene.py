@@ -1,4 +1,5 @@
 """F8: the tools about scenes and nodes, in a real headless editor."""
+from editor import complaints
 from tools_probe import ToolsEditor, make_tools_project
 
 PARSE_ERRORS = ("SCRIPT ERROR: Parse Error",)
@@ -183,15 +184,25 @@ def check_undo_of_what_the_user_did(tools):
     assert tools.call("editor_undo") == {"undone": "Add Second"}
 
 
-def check_busy_and_teardown(tools):
+def check_busy(tools):
     tools.run_code("var dialog := AcceptDialog.new()\ndialog.title = \"Really?\"\ndialog.name = \"Asking\"\n"
                    "EditorInterface.popup_dialog_centered(dialog)")
     assert "'Really?' waits for the user" in tools.refusal("node_add", type="Node")
     assert "Really?" in tools.call("editor_state")["busy"]
-    tools.request(op="detach")
+
+
+def check_teardown(tools):
+    """The plugin is disabled while a call is under way, and enabled again."""
+    tools.send(op="call", tool="script_run",
+               arguments={"code": "for i in 20:\n\tawait Engine.get_main_loop().process_frame\nreturn 7"})
+    tools.send(op="detach")
+    assert tools.receive() == {"answer": None}
+    assert tools.receive()["answer"]["result"] == 7
     assert tools.request(op="list")["answer"] == {}
     tools.request(op="attach")
-    assert "Really?" in tools.call("editor_state")["busy"]
+    while not tools.request(op="list")["answer"]:
+        tools.request(op="frame")
+    assert tools.call("editor_state")["edited_scene"]["root"] == "Main"
 
 
 def test_F8_scenes_and_nodes_with_undo(tmp_path):
@@ -206,6 +217,16 @@ def test_F8_scenes_and_nodes_with_undo(tmp_path):
         check_instances(tools)
         check_methods_and_signals(tools)
         check_undo_of_what_the_user_did(tools)
-        check_busy_and_teardown(tools)
+        check_teardown(tools)
+        check_busy(tools)
         assert tools.quit(PARSE_ERRORS) == []
         assert "probe: 0 tools left" in tools.process.output
+
+
+def test_F8_an_editor_that_closes_while_the_tools_load(tmp_path):
+    """Attached, detached and attached again in one frame, and closed in the next."""
+    with ToolsEditor(make_tools_project(str(tmp_path / "p")), env={"TETHER_PROBE_HURRY": "1"}, connect=False) as tools:
+        assert tools.process.wait() == 0
+        assert "probe: 0 tools left" in tools.process.output
+        # The engine says so of itself.
+        assert set(complaints(tools.process.output)) <= {"WARNING: Scan thread aborted..."}

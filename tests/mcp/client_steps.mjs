@@ -48,7 +48,8 @@ const steps = {
         const result = await client.call("add", { a: 2, b: 3 });
         return { text: words(result), structured: result.structuredContent };
     },
-    unicode: async (client) => words(await client.call("echo", { text: "„Ä\u0000 \u2028 🎈 \ud83d\ude00“\\n" })),
+    unicode: async (client) => words(await client.call("echo", { text: "„Ä \u2028 🎈 \ud83d\ude00“\\n" })),
+    nul: async (client) => words(await client.call("echo", { text: "a\u0000b" })),
     large: async (client) => words(await client.call("large", { bytes: 3_000_000 })).length,
     many: async (client) => {
         const numbers = Array.from({ length: 40 }, (_, number) => number);

@@ -39,9 +39,10 @@ def run_client(server, sdk, era, transport, steps=None):
         options += ["--command", json.dumps(front_command(server))]
     script = os.path.join(HERE, "client_%s.mjs" % sdk)
     done = run(node(script, *options), node_env(**server.env), limit=60)
-    lines = [json.loads(line) for line in done.output.splitlines() if line.startswith('{"step"')]
+    lines = [json.loads(line) for line in done.output.split("\n") if line.startswith('{"step"')]
     failed = [line for line in lines if "failed" in line]
-    assert done.status == 0 and not failed and lines[-1]["step"] == "closed", "%s\n%s" % (failed, done.output[-3000:])
+    assert not failed, failed
+    assert done.status == 0 and lines and lines[-1]["step"] == "closed", done.output[-2000:]
     return {line["step"]: line.get("value") for line in lines}
 
 
@@ -62,7 +63,8 @@ def check_lists(seen, era):
 
 def check_calls(seen, era):
     assert seen["call"] == {"text": '{"sum":5}', "structured": {"sum": 5}}
-    assert seen["unicode"] == "„Ä\0 \u2028 🎈 😀“\\n"
+    assert seen["unicode"] == "„Ä \u2028 🎈 😀“\\n"
+    assert seen["nul"] == "a\0b"
     assert seen["large"] == 3000000
     assert seen["many"] is True
     assert seen["progress"] == {"seen": [1, 2, 3, 4, 5], "text": "counted to 5"}

@@ -188,7 +188,7 @@ prepare_areas() {
         lint) tools+=("${TOOLS_LINT[@]}") ;;
         process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
         mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
-        engine) tools+=("${TOOLS_PYTEST[@]}") ;;
+        engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
         wine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done

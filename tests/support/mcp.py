@@ -54,7 +54,7 @@ class FakeEditor(Process):
 
     def events(self, kind=None):
         """What has happened so far, oldest first."""
-        lines = self.output.rsplit("\n", 1)[0].splitlines() if "\n" in self.output else []
+        lines = self.output.split("\n")[:-1]
         found = [json.loads(line) for line in lines if line.startswith("{")]
         return [event for event in found if kind is None or event["event"] == kind]
 

@@ -10,7 +10,7 @@ from harness import LIMIT, Process
 PLUGIN = '[plugin]\nname="Probe"\ndescription=""\nauthor=""\nversion="1"\nscript="tools_probe.gd"\n'
 
 
-def make_tools_project(folder):
+def make_tools_project(folder, more_settings=""):
     """A project with only the tools of the addon, and the plugin that calls them."""
     shutil.copytree(os.path.join(ROOT, "tests/engine/project"), folder)
     os.makedirs(os.path.join(folder, "addons/tether"))
@@ -24,6 +24,9 @@ def make_tools_project(folder):
         text = file.read()
     with open(settings, "w") as file:
         file.write(text.replace("res://addons/tether/plugin.cfg", "res://addons/probe/plugin.cfg"))
+        # What every machine can do: drawing with OpenGL, and no sound.
+        file.write('\n[audio]\n\ndriver/driver="Dummy"\n'
+                   '\n[rendering]\n\nrenderer/rendering_method="gl_compatibility"\n' + more_settings)
     return folder
 
 
@@ -34,7 +37,7 @@ class Refused(Exception):
 class ToolsEditor:
     """An editor whose tools can be called. Use as a context manager; leaves nothing running."""
 
-    def __init__(self, project, *arguments, env=None):
+    def __init__(self, project, *arguments, env=None, connect=True):
         self.project = project
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(2 * LIMIT)
@@ -43,13 +46,15 @@ class ToolsEditor:
                        "XDG_CACHE_HOME": home + "/cache",
                        "TETHER_PROBE_PORT": str(self.listener.getsockname()[1])}
         environment.update(env or {})
-        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--editor", "--path", project],
-                               environment)
+        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--editor", "--path", project], environment)
         self.connection = None
+        self.connect = connect
         self.last_usec = 0  # how long the last call took
         self.last_frames = 0  # and how many frames the editor had meanwhile
 
     def __enter__(self):
+        if not self.connect:
+            return self
         try:
             self.connection, _ = self.listener.accept()
         except socket.timeout:
@@ -68,10 +73,16 @@ class ToolsEditor:
         self.process.stop()
 
     def request(self, **message):
+        self.send(**message)
+        return self.receive()
+
+    def send(self, **message):
         self.connection.sendall((json.dumps(message) + "\n").encode())
+
+    def receive(self):
         line = self.lines.readline()
         assert line, "the editor is gone:\n" + self.process.output[-4000:]
-        return json.loads(line)
+        return json.loads(line, strict=False)  # the engine leaves control characters as they are
 
     def call(self, tool, **arguments):
         """The answer of a tool; raises Refused with the text if it is an error."""

@@ -11,6 +11,8 @@ const Words := preload("words.gd")
 
 ## How long a tool may work before it lets the editor draw a frame.
 const SLICE_USEC: int = 8000
+## How long a tool waits for a scan of the files before it says that the editor is busy.
+const SCAN_MSEC: int = 3000
 const FORBIDDEN: Array[String] = ["res://addons/tether", "res://.godot", "res://.git"]
 
 var plugin: EditorPlugin
@@ -44,13 +46,18 @@ static func failure(message: String) -> Dictionary:
 	return {"error": message}
 
 
+## The editor's main loop, which outlives the plugin that a waiting call belongs to.
+static func tree() -> SceneTree:
+	return Engine.get_main_loop()
+
+
 # ---- time --------------------------------------------------------------------------------------
 
 
 ## Waits for the next frame if this slice has worked long enough. Call begin_work() first.
 func breathe() -> void:
 	if Time.get_ticks_usec() - _slice_start > SLICE_USEC:
-		await plugin.get_tree().process_frame
+		await tree().process_frame
 		_slice_start = Time.get_ticks_usec()
 
 
@@ -59,7 +66,23 @@ func begin_work() -> void:
 
 
 func next_frame() -> void:
-	await plugin.get_tree().process_frame
+	await tree().process_frame
+
+
+## Gives a scan of the project's files that is under way a moment to end.
+func wait_for_scan() -> void:
+	var end: int = Time.get_ticks_msec() + SCAN_MSEC
+	while EditorInterface.get_resource_filesystem().is_scanning() and Time.get_ticks_msec() < end:
+		await tree().process_frame
+
+
+## Tells the editor of a file that was written; also in a folder that it does not know yet.
+static func announce(path: String) -> void:
+	var files: EditorFileSystem = EditorInterface.get_resource_filesystem()
+	if files.get_filesystem_path(path.get_base_dir()) == null:
+		files.scan()
+	else:
+		files.update_file(path)
 
 
 ## Why nothing can be changed just now, or "".

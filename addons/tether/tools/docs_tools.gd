@@ -46,7 +46,7 @@ func get_tools() -> Array[Dictionary]:
 
 ## A class from the help, or by reflection if the help does not have it; {} with an error.
 func _entry(name: String, problem: Dictionary) -> Dictionary:
-	var classes: Dictionary[String, Dictionary] = await _context.docs.classes(_context.plugin.get_tree())
+	var classes: Dictionary[String, Dictionary] = await _context.docs.classes(Context.tree())
 	if classes.has(name):
 		return classes[name]
 	if ClassDB.class_exists(name):
@@ -165,7 +165,7 @@ func _search(arguments: Dictionary) -> Dictionary:
 	if words.is_empty():
 		return Context.failure("'text' is empty.")
 	var context: Context = _context
-	var classes: Dictionary[String, Dictionary] = await context.docs.classes(context.plugin.get_tree())
+	var classes: Dictionary[String, Dictionary] = await context.docs.classes(Context.tree())
 	var hits: Array[Array] = []
 	context.begin_work()
 	for name: String in classes:

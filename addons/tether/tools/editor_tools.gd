@@ -121,7 +121,7 @@ func _screenshot(arguments: Dictionary) -> Dictionary:
 
 func _take(target: String) -> Image:
 	if target == "game":
-		return await _context.game.take_picture(_context.plugin.get_tree())
+		return await _context.game.take_picture(Context.tree())
 	var viewport: Viewport = EditorInterface.get_base_control().get_viewport()
 	if target != "editor":
 		EditorInterface.set_main_screen_editor(target.to_upper())
@@ -155,7 +155,7 @@ func _log(arguments: Dictionary) -> Dictionary:
 	var shown: Array[Dictionary] = found.slice(maxi(0, found.size() - int(arguments["limit"])))
 	var lines: Array[Dictionary] = []
 	for entry: Dictionary in shown:
-		entry["text"] = str(entry["text"]).left(1000)
+		entry["text"] = Words.without_colours(entry["text"]).left(1000)
 		lines.append(entry)
 	return {"entries": lines, "matching": found.size(), "last": _context.messages.mark() - 1, "now": Time.get_ticks_msec()}
 

@@ -116,7 +116,7 @@ func _search(arguments: Dictionary) -> Dictionary:
 		return Context.failure("'text' is empty.")
 	var pattern: RegEx = RegEx.new()
 	var source: String = text if arguments["regex"] else "\\Q%s\\E" % text.replace("\\E", "\\E\\\\E\\Q")
-	if pattern.compile(source if arguments["case"] else "(?i)" + source, false) != OK:
+	if pattern.compile(("(?m)" if arguments["case"] else "(?mi)") + source, false) != OK:
 		return Context.failure("'%s' is not a regular expression that the engine (PCRE2) knows." % text)
 	var files: Array[String] = await _find(arguments, problem)
 	if problem.has("error"):

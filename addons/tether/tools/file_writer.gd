@@ -5,6 +5,9 @@ extends RefCounted
 ## The undo history keeps an object of this; a file that changed in the meantime is left alone.
 
 
+const Context := preload("context.gd")
+
+
 ## Writes [param after] if the file still holds [param before]; null stands for no file.
 func replace(path: String, before: Variant, after: Variant) -> void:
 	if read(path) != before:
@@ -15,7 +18,7 @@ func replace(path: String, before: Variant, after: Variant) -> void:
 		DirAccess.remove_absolute(path + ".uid")
 	else:
 		_write(path, after)
-	EditorInterface.get_resource_filesystem().update_file(path)
+	Context.announce(path)
 
 
 ## What a file holds, or null if there is none.

@@ -8,6 +8,8 @@ const Schema := preload("schema.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
+const RUN_ARGUMENTS: String = "editor/run/main_run_args"
+
 var _context: Context
 
 
@@ -189,7 +191,8 @@ func _autoloads(arguments: Dictionary) -> Dictionary:
 	var found: Dictionary = {}
 	for each: String in _autoload_names():
 		var value: String = ProjectSettings.get_setting("autoload/" + each)
-		found[each] = {"path": value.trim_prefix("*"), "singleton": value.begins_with("*")}
+		var path: String = _context.project_path(value.trim_prefix("*"), {})
+		found[each] = {"path": path if not path.is_empty() else value.trim_prefix("*"), "singleton": value.begins_with("*")}
 	return {"autoloads": found}
 
 
@@ -238,26 +241,34 @@ func _run_game(arguments: Dictionary) -> Dictionary:
 	var root: Node = _context.scene()
 	if root != null and root.scene_file_path.is_empty():
 		return Context.failure("The edited scene has no file yet, and running saves it; save it first with scene_save.")
+	var path: String = scene
+	var problem: Dictionary = {}
+	if scene == "main":
+		path = ProjectSettings.get_setting("application/run/main_scene", "")
+		if path.is_empty():
+			return Context.failure("The project has no main scene. Set application/run/main_scene, or run 'current' or a path.")
+	elif scene == "current":
+		if root == null:
+			return Context.failure("No scene is being edited.")
+		path = root.scene_file_path
+	path = _context.project_path(path, problem)
+	if path.is_empty():
+		return problem
+	if not ResourceLoader.exists(path, "PackedScene"):
+		return Context.failure(_context.missing_file(path) if not FileAccess.file_exists(path) else "'%s' is not a scene." % path)
 	match scene:
 		"main":
-			if str(ProjectSettings.get_setting("application/run/main_scene", "")).is_empty():
-				return Context.failure("The project has no main scene. Set application/run/main_scene, or run 'current' or a path.")
 			EditorInterface.play_main_scene()
 		"current":
-			if root == null:
-				return Context.failure("No scene is being edited.")
 			EditorInterface.play_current_scene()
 		_:
-			var problem: Dictionary = {}
-			var path: String = _context.project_path(scene, problem)
-			if path.is_empty():
-				return problem
-			if not ResourceLoader.exists(path, "PackedScene"):
-				return Context.failure(_context.missing_file(path) if not FileAccess.file_exists(path) else "'%s' is not a scene." % path)
 			EditorInterface.play_custom_scene(path)
 	if not EditorInterface.is_playing_scene():
 		return Context.failure("The game did not start; editor_log may say why.")
-	return {"running": EditorInterface.get_playing_scene()}
+	var result: Dictionary = {"running": path}
+	if DisplayServer.get_name() == "headless" and not str(ProjectSettings.get_setting(RUN_ARGUMENTS, "")).contains("--headless"):
+		result["note"] = "This editor has no window, but the game opens one. If it cannot, put '--headless' into the setting %s and restart the editor." % RUN_ARGUMENTS
+	return result
 
 
 func _stop_game(_arguments: Dictionary) -> Dictionary:

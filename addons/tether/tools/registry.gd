@@ -1,93 +1,54 @@
 @tool
 extends RefCounted
-## Collects the tools of all families, registers them with a server and guards each call.
+## Puts the tools into a server: all that the plugin deals with.
 ##
-## A family is a script with [code]get_tools() -> Array[Dictionary][/code]. A tool has: "name",
-## "description", "input" (schema of its arguments, see schema.gd), "call" (gets the checked
-## arguments; answers a Dictionary, {"error": text} if it cannot; may be a coroutine), and what is
-## true of "read" (changes nothing), "destructive" (may lose something), "idempotent" (doing it twice
-## is doing it once), "while_busy" (works although the editor scans or shows a dialog, as all that
-## only read do).
+## The tools are many scripts, and compiling them takes the editor some hundred milliseconds. So they
+## are loaded on a thread, and registered a moment later. Waiting for that is done by a connection and
+## not by await, because an editor that quits meanwhile would leak the waiting function.
 
-const Context := preload("context.gd")
-const Schema := preload("schema.gd")
-const Words := preload("words.gd")
-const FAMILIES: Array[GDScript] = [
-	preload("editor_tools.gd"),
-	preload("scene_tools.gd"),
-	preload("node_tools.gd"),
-	preload("file_tools.gd"),
-	preload("script_tools.gd"),
-	preload("project_tools.gd"),
-	preload("docs_tools.gd"),
-]
+const TOOLBOX: String = "res://addons/tether/tools/toolbox.gd"
 
-var _context: Context
-var _families: Array[RefCounted] = []
-var _tools: Dictionary[String, Dictionary] = {}
+## All tools are registered.
+signal ready
+
+var _toolbox: RefCounted
+var _plugin: EditorPlugin
 var _server: Object
 
 
-## Makes the tools for a plugin and registers each with [param server], which has the methods of
-## TetherServer. Undo it with detach().
+## Registers the tools with [param server], which has the methods of TetherServer. Returns at once.
 func attach(plugin: EditorPlugin, server: Object) -> void:
-	_context = Context.new(plugin)
-	for script: GDScript in FAMILIES:
-		var family: RefCounted = script.new(_context)
-		_families.append(family)
-		for tool: Dictionary in family.call("get_tools"):
-			_tools[tool["name"]] = tool
+	detach()
+	_plugin = plugin
 	_server = server
-	for name: String in _tools:
-		server.call("register_tool", name, describe(_tools[name]), call_tool.bind(name))
+	var error: Error = ResourceLoader.load_threaded_request(TOOLBOX)
+	if error != OK:
+		push_error("Tether: the tools in %s cannot be loaded: %s." % [TOOLBOX.get_base_dir(), error_string(error)])
+		return
+	(Engine.get_main_loop() as SceneTree).process_frame.connect(_take_loaded)
 
 
-## Takes everything back; nothing stays connected. Calls that are under way find out by themselves.
+## Takes everything back; nothing stays connected.
 func detach() -> void:
-	for name: String in _tools:
-		if is_instance_valid(_server):
-			_server.call("unregister_tool", name)
-	_tools.clear()
-	_families.clear()
+	var frame: Signal = (Engine.get_main_loop() as SceneTree).process_frame
+	if frame.is_connected(_take_loaded):
+		frame.disconnect(_take_loaded)
+		# The engine leaks what was asked for and never taken, so this waits for the rest of the load.
+		ResourceLoader.load_threaded_get(TOOLBOX)
+	if _toolbox != null:
+		_toolbox.call("detach")
+	_toolbox = null
+	_plugin = null
 	_server = null
-	if _context != null:
-		_context.close()
-		_context = null
 
 
-func get_tools() -> Dictionary[String, Dictionary]:
-	return _tools
-
-
-## A tool as the Model Context Protocol describes it.
-static func describe(tool: Dictionary) -> Dictionary:
-	var reads: bool = tool.get("read", false)
-	return {"description": tool["description"], "inputSchema": tool["input"],
-			"annotations": {"readOnlyHint": reads, "destructiveHint": tool.get("destructive", false),
-					"idempotentHint": reads or tool.get("idempotent", false), "openWorldHint": false}}
-
-
-## Calls a tool: checks the arguments, refuses while the editor is busy, and turns what goes wrong
-## inside it into an answer.
-func call_tool(arguments: Variant, name: String) -> Variant:
-	if not _tools.has(name):
-		return Context.failure("There is no tool '%s'.%s" % [name, Words.suggest(name, _tools.keys())])
-	var tool: Dictionary = _tools[name]
-	var checked: Dictionary = {}
-	var problem: String = Schema.check(tool["input"], {} if arguments == null else arguments, checked)
-	if not problem.is_empty():
-		return Context.failure(problem)
-	if not tool.get("read", false) and not tool.get("while_busy", false):
-		var busy: String = _context.busy_reason()
-		if not busy.is_empty():
-			return Context.failure("The editor is busy: %s. Try again in a moment." % busy)
-	# Kept here, because the plugin may be disabled while the tool waits for something.
-	var context: Context = _context
-	var mark: int = context.messages.mark()
-	var method: Callable = tool["call"]
-	var answer: Variant = await method.call(checked["value"])
-	# A script error ends a function early, with the null or {} of its type; no tool answers that.
-	if answer == null or answer is Dictionary and answer.is_empty():
-		var errors: Array[String] = context.messages.errors_since(mark)
-		return Context.failure("The tool '%s' failed inside. %s" % [name, " ".join(errors.slice(0, 3))])
-	return answer
+func _take_loaded() -> void:
+	if ResourceLoader.load_threaded_get_status(TOOLBOX) == ResourceLoader.THREAD_LOAD_IN_PROGRESS:
+		return
+	(Engine.get_main_loop() as SceneTree).process_frame.disconnect(_take_loaded)
+	var script: GDScript = ResourceLoader.load_threaded_get(TOOLBOX)
+	if script == null:
+		return
+	_toolbox = script.new()
+	_toolbox.call("attach", _plugin, _server)
+	ready.emit()

@@ -192,7 +192,8 @@ func _new(arguments: Dictionary) -> Dictionary:
 	root.free()
 	if error != OK:
 		return Context.failure("'%s' could not be made: %s." % [path, error_string(error)])
-	EditorInterface.get_resource_filesystem().update_file(path)
+	Context.announce(path)
+	await _context.wait_for_scan()
 	return await _open({"path": path})
 
 

@@ -69,7 +69,9 @@ func _create(arguments: Dictionary) -> Dictionary:
 	if not refused.is_empty():
 		return refused
 	var trouble: String = _context.make_folder(path.get_base_dir())
-	return _write(path, null, arguments["text"], "Create") if trouble.is_empty() else Context.failure(trouble)
+	if not trouble.is_empty():
+		return Context.failure(trouble)
+	return await _write(path, null, arguments["text"], "Create")
 
 
 func _edit(arguments: Dictionary) -> Dictionary:
@@ -90,7 +92,9 @@ func _edit(arguments: Dictionary) -> Dictionary:
 	if after == before:
 		return Context.failure("That changes nothing.")
 	var refused: Dictionary = _refuse(path, after, arguments["force"])
-	return refused if not refused.is_empty() else _write(path, before, after, "Edit")
+	if not refused.is_empty():
+		return refused
+	return await _write(path, before, after, "Edit")
 
 
 func _edited(before: String, arguments: Dictionary, problem: Dictionary) -> String:
@@ -140,6 +144,9 @@ func _write(path: String, before: Variant, after: String, verb: String) -> Dicti
 	undo.add_do_method(_writer, "replace", path, before, after)
 	undo.add_undo_method(_writer, "replace", path, after, before)
 	_context.commit(_writer)
+	# Then the editor knows the class of a new script, too.
+	await _context.next_frame()
+	await _context.wait_for_scan()
 	if FileWriter.read(path) != after:
 		return Context.failure("'%s' could not be written; editor_log may say why." % path)
 	return {"written": path, "lines": after.count("\n") + 1}
@@ -193,6 +200,8 @@ func _run(arguments: Dictionary) -> Dictionary:
 	var mark: int = _context.messages.mark()
 	if script.reload() != OK:
 		return Context.failure("It was not run, because it has errors: %s" % "; ".join(_errors(mark, head.size())))
+	# The cache of scripts would keep each of them otherwise.
+	script.resource_path = ""
 	var runner: RefCounted = script.new()
 	mark = _context.messages.mark()
 	var value: Variant = await runner.call("run", _context.scene(), _context.plugin.get_undo_redo(), EditorInterface)

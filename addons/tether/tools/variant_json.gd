@@ -495,7 +495,7 @@ func _decode_dictionary(json: Variant, expected: Dictionary) -> Variant:
 	for key: Variant in json:
 		pairs.append([key, json[key]])
 	var kinds: Array = [FREE, FREE]
-	if expected.get("hint", 0) == PROPERTY_HINT_DICTIONARY_TYPE and str(expected["hint_string"]).contains(";"):
+	if expected.get("hint", 0) in [PROPERTY_HINT_DICTIONARY_TYPE, PROPERTY_HINT_TYPE_STRING] and str(expected["hint_string"]).contains(";"):
 		kinds = [element(str(expected["hint_string"]).get_slice(";", 0)), element(str(expected["hint_string"]).get_slice(";", 1))]
 	return _fill_pairs(pairs, kinds[0], kinds[1])
 
@@ -511,8 +511,8 @@ func _decode_tagged_dictionary(body: Variant, expected: Dictionary) -> Variant:
 func _fill_pairs(pairs: Array, key: Dictionary, value: Dictionary) -> Variant:
 	var result: Dictionary = {}
 	if key["type"] != TYPE_NIL or value["type"] != TYPE_NIL:
-		result = Dictionary(result, key["type"], key.get("class_name", ""), key.get("script"),
-				value["type"], value.get("class_name", ""), value.get("script"))
+		result = Dictionary(result, key["type"], StringName(key.get("class_name", "")), key.get("script"),
+				value["type"], StringName(value.get("class_name", "")), value.get("script"))
 	for pair: Variant in pairs:
 		if not pair is Array or pair.size() != 2:
 			return _wrong(pair, "a pair of key and value")
@@ -617,6 +617,12 @@ func _build_resource(json: Dictionary) -> Object:
 	if not ClassDB.class_exists(type) or not ClassDB.is_parent_class(type, "Resource") or not ClassDB.can_instantiate(type):
 		return _fail("'%s' is not a resource class that can be made.%s" % [type,
 				Words.suggest(type, Array(ClassDB.get_inheriters_from_class("Resource")))])
+	# A resource inside a scene that is given back as it was read stays the one that it is.
+	var path: String = str(json.get("path", ""))
+	if path.contains("::") and ResourceLoader.has_cached(path):
+		var known: Resource = load(path)
+		if JSON.stringify(_encode_resource(known, 0)) == JSON.stringify(json):
+			return known
 	var value: Resource = ClassDB.instantiate(type)
 	var properties: Dictionary = json.get("properties", {})
 	if properties.has("script"):

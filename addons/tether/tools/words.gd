@@ -46,6 +46,11 @@ static func page(items: Array, offset: int, limit: int, key: String = "items") -
 	return result
 
 
+## Without the codes that colour a terminal.
+static func without_colours(text: String) -> String:
+	return RegEx.create_from_string("\\x1b\\[[0-9;]*m").sub(text, "", true) if text.contains("\u001b") else text
+
+
 ## Removes the markup of the engine's help texts.
 static func plain(text: String) -> String:
 	var result: String = _without_block(text.dedent().strip_edges(), "[csharp]", "[/csharp]")

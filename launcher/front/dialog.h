@@ -3,23 +3,24 @@
  * The client has one session from its first message to its last. Towards the server it is begun
  * anew whenever the server is another one or has forgotten it: initialize, level and subscriptions
  * are said again, and the new session id is never seen by the client. */
-#ifndef TETHER_FRONT_SESSION_H
-#define TETHER_FRONT_SESSION_H
+#ifndef TETHER_FRONT_DIALOG_H
+#define TETHER_FRONT_DIALOG_H
 
 #include "exchange.h"
+#include "headers.h"
 #include "scan.h"
 
 struct front;
 struct subscription;
 
-enum session_state {
-    SESSION_NONE,   /* the client has not initialized, or speaks an era without sessions */
-    SESSION_OPEN,   /* good for the server of `generation` */
-    SESSION_REPLAY, /* being begun anew */
+enum dialog_state {
+    DIALOG_NONE,   /* the client has not initialized, or speaks an era without sessions */
+    DIALOG_OPEN,   /* good for the server of `generation` */
+    DIALOG_REPLAY, /* being begun anew */
 };
 
-struct session {
-    enum session_state state;
+struct dialog {
+    enum dialog_state state;
     uint64_t generation;
     unsigned epoch;                  /* counts the times that it was begun */
     struct blob *initialize, *level; /* as the client said them */
@@ -42,39 +43,38 @@ struct session {
 };
 
 /* The client's initialize was answered. */
-void session_began(struct front *front, struct blob *initialize, const struct answer *answer,
-                   const char *result, size_t length);
+void dialog_began(struct front *front, struct blob *initialize, const struct answer *answer,
+                  const char *result, size_t length);
 
 /* The client's notifications/initialized has arrived. */
-void session_initialized(struct front *front);
+void dialog_initialized(struct front *front);
 
 /* Remembers what has to be said again: a level, a subscription or its end. */
-void session_remember(struct front *front, const struct scan *scan, struct blob *line);
+void dialog_remember(struct front *front, const struct scan *scan, struct blob *line);
 
 /* Whether messages of this session may go out now. If not, begins what is needed for it. */
-bool session_fit(struct front *front);
+bool dialog_fit(struct front *front);
 
 /* The server does not know it any more. */
-void session_forgotten(struct front *front);
+void dialog_forgotten(struct front *front);
 
 /* Opens the stream if it is due. */
-void session_settle(struct front *front);
+void dialog_settle(struct front *front);
 
 /* The server has changed, or is gone: ends what was under way with it. */
-void session_lost(struct front *front);
+void dialog_lost(struct front *front);
 
-/* Writes the head of a request in this session. `scan` is of the body, or NULL for GET and DELETE;
- * `last_event` may be NULL. */
-void session_head(const struct front *front, struct bytes *head, const char *method,
-                  const struct scan *scan, size_t body, const char *last_event);
+/* Writes the head of a request, in this session if there is one. What the session says is filled
+ * in. */
+void dialog_head(const struct front *front, struct bytes *out, struct head *head);
 
 /* Tells the server that the session is over and settles when it knows. False if
  * there is nothing to tell. */
-bool front_session_end(struct front *front);
+bool dialog_end(struct front *front);
 
-/* When session_settle has something to do; 0: never. */
-int64_t session_deadline(const struct front *front);
+/* When dialog_settle has something to do; 0: never. */
+int64_t dialog_deadline(const struct front *front);
 
-void session_finish(struct session *session);
+void dialog_finish(struct dialog *dialog);
 
 #endif
