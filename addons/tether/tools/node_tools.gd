@@ -47,7 +47,7 @@ func get_tools() -> Array[Dictionary]:
 				"description": "Removes a node with all below it. Undoable.",
 				"input": Schema.object({"path": path}, ["path"])},
 		{"name": "node_move", "call": _move,
-				"description": "Moves a node to another parent, another place among its siblings, or gives it another name.",
+				"description": "Moves a node to another parent, another place among its siblings, or gives it another name. Node paths to it in scripts and animations are not adapted.",
 				"input": Schema.object({"path": path,
 					"parent": Schema.text("The new parent; by default it stays."),
 					"index": Schema.integer("Place among the children; by default last in a new parent, unchanged otherwise.", 0, 100000),
