@@ -40,8 +40,10 @@ const struct command commands[] = {
      command_sweep, NULL},
     {"serve", "the built-in MCP server; normally started by the others",
      "[--http-port N] [--ws-port N]",
-     "MCP clients reach it at http://127.0.0.1:8000/mcp, editors with a token (TETHER_WS_TOKEN) on\n"
-     "the second port. Serves on sockets that were handed down (LISTEN_FDS), or opens its own, and\n"
+     "MCP clients reach it at http://127.0.0.1:8000/mcp, editors with a token (TETHER_WS_TOKEN) "
+     "on\n"
+     "the second port. Serves on sockets that were handed down (LISTEN_FDS), or opens its own, "
+     "and\n"
      "says READY=1 to NOTIFY_SOCKET. TETHER_HTTP_TOKEN: clients must send it as a bearer token.\n"
      "Exit code 3: a port is in use.\n",
      SCOPE_INSTANCE, command_serve, NULL},

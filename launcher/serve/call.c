@@ -67,7 +67,7 @@ void call_answer(struct call *call, json_t *result) {
     struct buffer *out = &call->serve->text;
     if (call->modern)
         mcp_dress_result(result, strcmp(call->method, "resources/read") == 0);
-    buffer_clear(out, 256 * 1024);
+    buffer_clear(out, SERVE_TEXT_KEPT);
     rpc_add_result_begin(out, call->id);
     rpc_add_json(out, result);
     rpc_add_result_end(out);
@@ -77,7 +77,7 @@ void call_answer(struct call *call, json_t *result) {
 
 static void answer_error(struct call *call, int code, const char *text, const json_t *data) {
     struct buffer *out = &call->serve->text;
-    buffer_clear(out, 256 * 1024);
+    buffer_clear(out, SERVE_TEXT_KEPT);
     rpc_add_error(out, call->id, code, text, data);
     send_and_release(call, mcp_status_of(call->modern, code));
 }
@@ -430,9 +430,11 @@ void calls_session_gone(struct session *session) {
 }
 
 void calls_end(struct serve *serve) {
-    while (serve->calls) {
-        tell_cancelled(serve->calls, "the server is stopping");
-        call_fail(serve->calls, 0,
+    struct call *call;
+    while ((call = serve->calls) != NULL) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): call_fail has taken the last one out */
+        tell_cancelled(call, "the server is stopping");
+        call_fail(call, 0,
                   "Tether's server was stopped or restarted before the Godot editor answered. Try "
                   "again in a moment.",
                   NULL);

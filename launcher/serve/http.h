@@ -64,7 +64,7 @@ struct http_server {
     struct http_connection *first, *last; /* by age */
     unsigned count;
     struct deadline_class header_time, body_time, idle_time, linger_time, write_time, quiet_time,
-        fresh_time;
+        fresh_time, resume_time;
     struct buffer scratch; /* what goes out next, to `writer` */
     struct http_connection *writer;
     bool listening, draining;

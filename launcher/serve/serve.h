@@ -22,6 +22,7 @@
 #include "seal.h"
 
 enum {
+    SERVE_TEXT_KEPT = 262144,  /* bytes of memory that stay for composing */
     SERVE_SESSIONS_MOST = 128, /* beyond: the one unused for longest is forgotten */
     SERVE_CALLS_MOST = 256,    /* requests in flight */
     SERVE_SESSION_BUCKETS = 64,

@@ -104,6 +104,22 @@ def test_F7_editor_that_dies_in_the_middle(server, era):
     assert server.status()["calls"] == 0 and server.status()["editors"] == []
 
 
+def test_F7_what_was_sent_ahead_waits_for_the_end_of_all(server):
+    """An editor dies with two calls; behind the answer to one, its client has already ended the session."""
+    session = server.session()
+    with server.editor() as editor:
+        first = session.begin("tools/call", {"name": "echo"})
+        editor.call()
+        with first, session.begin("tools/call", {"name": "echo"}) as second:
+            editor.call()
+            for http in (first, second):
+                http.send("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n" % session.id)
+            assert server.status()["calls"] == 2
+            editor.close()
+            assert first.answer().json["result"]["isError"] and second.answer().json["result"]["isError"]
+            assert sorted([first.answer().status, second.answer().status]) == [204, 404]
+
+
 class call_ready:
     """An editor that has been given a call, and the connection that waits for the answer."""
 
