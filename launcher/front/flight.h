@@ -7,6 +7,9 @@
 #include <stdint.h>
 
 struct front;
+struct flights;
+
+void flights_init(struct flights *flights);
 
 /* Takes a message of the client, which `front->scan` has looked at. */
 void flights_add(struct front *front, const char *line, size_t length);
@@ -14,7 +17,7 @@ void flights_add(struct front *front, const char *line, size_t length);
 /* Sends what may go. */
 void flights_pump(struct front *front);
 
-/* Answers what has waited too long. */
+/* Answers what has waited too long; for when `due` has come. */
 void flights_expire(struct front *front);
 
 /* Answers all that wait for the server. */
@@ -26,8 +29,5 @@ void flights_finish(struct front *front, const char *why);
 /* Whether requests are waiting, or under way, that an end should wait for. */
 bool flights_wait(const struct front *front);
 bool flights_open(const struct front *front);
-
-/* When flights_expire has something to do; 0: never. */
-int64_t flights_deadline(const struct front *front);
 
 #endif

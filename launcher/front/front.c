@@ -247,16 +247,16 @@ static int64_t earlier(int64_t a, int64_t b) {
 
 /* Asleep unless something waits. */
 static void set_timer(struct front *front) {
-    int64_t due = earlier(flights_deadline(front), dialog_deadline(front));
-    int64_t now = os_clock_ms();
+    int64_t now = os_clock_ms(), stream = dialog_deadline(front);
+    int64_t due = earlier(front->flights.due, stream > now ? stream : 0);
     due = earlier(due, front->end_by);
-    if (front->flights.count > 0 || dialog_deadline(front))
+    if (front->flights.count > 0 || stream)
         due = earlier(due, front->hold_until);
     uv_timer_stop(&front->timer);
     if (!due)
         return;
     uv_update_time(&front->loop);
-    uv_timer_start(&front->timer, on_timer, due > now ? (uint64_t)(due - now) : 0, 0);
+    uv_timer_start(&front->timer, on_timer, due > now ? (uint64_t)(due - now) : 1, 0);
 }
 
 void front_settle(struct front *front) {
@@ -341,7 +341,7 @@ static int open_all(struct front *front) {
         return rc;
     uv_timer_init(&front->loop, &front->timer);
     front->timer.data = front;
-    front->flights.end = &front->flights.first;
+    flights_init(&front->flights);
     pool_init(&front->pool, &front->loop);
     link_init(&front->link, &front->loop, front->options, &link_events, front);
     rc = output_init(&front->output, &front->loop, on_drained, front);

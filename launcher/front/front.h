@@ -33,10 +33,16 @@ enum front_phase {
 
 struct flight;
 
+struct flight_list {
+    struct flight *first, **end;
+};
+
 struct flights {
-    struct flight *first, **end; /* all of them, in the order in which they came */
-    size_t count, bytes;         /* of those that wait */
-    size_t requests;             /* of those that are under way */
+    struct flight_list waiting, flying; /* the former in the order in which they came */
+    size_t count, bytes;                /* of those that wait */
+    size_t others, lost;                /* of those: no requests; waiting for an explanation */
+    size_t requests;                    /* of those that fly */
+    int64_t due; /* nothing of those that wait is due earlier; 0: nothing waits */
 };
 
 /* Requests of the server to the client, by id: those that wait for an answer, and those whose

@@ -464,7 +464,7 @@ static size_t read_character(const char *raw, size_t length, size_t *at, char ou
 
 bool scan_decode(const struct scan_text *text, char *out, size_t size) {
     size_t at = 1, used = 0;
-    if (!text->scalar || text->length < 2 || text->raw[0] != '"')
+    if (!text->scalar || text->length < 2 || text->raw[0] != '"' || size == 0)
         return false;
     while (at < text->length - 1) {
         char character[4];

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from clients import in_namespace, wait_for, watch
-from front import STUB, Front, Scene
+from front import MODERN, STUB, Front, Scene
 from harness import Process, children_of, wait_gone
 from test_watchdog import PARENT
 
@@ -193,7 +193,7 @@ def test_a_client_that_closes_only_its_ears_ends_it(scene):
 
 
 def test_it_ends_while_the_server_starts(scene):
-    scene.env["STUB_DEAF"] = "1"
+    scene.make_deaf()
     front = scene.start()
     request = front.begin("ping")
     scene.observer.expect(event="start")
@@ -216,6 +216,28 @@ def test_F2_at_rest_it_does_not_wake_up(scene):
     with pytest.raises(AssertionError):
         front.wait_for(lambda m: False, limit=3)
     assert switches() - before <= 1
+
+
+def test_F2_while_the_server_is_away_it_does_not_spin(scene):
+    front = scene.start()
+    front.initialize()
+    scene.observer.expect(event="stream")
+    listening = front.begin("subscriptions/listen", MODERN)
+    waiting = front.begin_call("hang")
+    scene.make_deaf()
+    front.notification("notifications/progress")
+    os.kill(scene.status()["server"]["pid"], signal.SIGKILL)
+    assert "error" in front.answer(waiting)
+    scene.observer.expect(event="start")
+    request = front.begin("ping")
+
+    def ticks():
+        with open("/proc/%d/stat" % front.pid) as file:
+            return sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13])
+    before = ticks()
+    with pytest.raises(AssertionError):
+        front.wait_for(lambda m: m.get("id") in (listening, request), limit=2)
+    assert ticks() - before <= 5  # hundredths of a second
 
 
 def test_a_long_stdout_line_is_whole_whatever_the_pipe_takes(scene):

@@ -198,7 +198,8 @@ class Scene:
         self.observer = Observer()
         self.instance = Instance(state_dir, "--grace-ms", "50", *options)
         self.env = dict(self.instance.env, STUB_OBSERVER=str(self.observer.port), STUB_STRICT="1",
-                        STUB_MARK=os.path.join(state_dir, "mark"))
+                        STUB_MARK=os.path.join(state_dir, "mark"),
+                        STUB_DEAF=os.path.join(state_dir, "deaf"))
         self.env.update(env or {})
         self.more = more
         self.fronts = []
@@ -208,6 +209,11 @@ class Scene:
         front = Front(argv, self.env, **dict(self.more, **more))
         self.fronts.append(front)
         return front
+
+    def make_deaf(self):
+        """From its next start on the server never listens."""
+        with open(self.env["STUB_DEAF"], "w"):
+            pass
 
     def status(self):
         return self.instance.status()
