@@ -45,8 +45,8 @@ func _notification(what: int) -> void:
 			for label: Label in _names.values():
 				label.add_theme_color_override(&"font_color",
 						Words.dimmed(get_theme_color(&"font_color", &"Editor")))
-		NOTIFICATION_VISIBILITY_CHANGED when is_inside_tree():
-			_run_clock()
+		NOTIFICATION_VISIBILITY_CHANGED:
+			_run_clock.call_deferred() # on the way into the tree, the timer is not there yet
 
 
 ## Keeps what the status says of the uptime, with the time at which it was true.
@@ -92,7 +92,7 @@ func _show_uptime() -> void:
 ## The uptime is only counted while somebody sees it.
 func _run_clock() -> void:
 	_show_uptime()
-	if not is_visible_in_tree() or not _values["Uptime"].visible:
+	if not is_inside_tree() or not is_visible_in_tree() or not _values["Uptime"].visible:
 		_clock.stop()
 	elif _clock.is_stopped():
 		_clock.start()

@@ -1,23 +1,26 @@
 @tool
 extends VBoxContainer
-## The live log. Lines go into a ring at once; what is shown follows in bounded steps, one a frame, so
-## that no burst of lines stalls the editor. A hidden or paused log costs nothing.
+## The live log. Lines go into a ring at once; what is shown follows in steps, a few milliseconds of
+## each frame, so that no burst of lines stalls the editor. A hidden or paused log costs nothing.
+## [br]A TextEdit shows it: in a RichTextLabel, taking away the oldest line costs as much as all others.
 
+const LogColors: GDScript = preload("log_colors.gd")
 const LogRing: GDScript = preload("log_ring.gd")
 
-## How many lines one frame shows at most, and how many it looks at for the filter.
-const SHOWN_A_FRAME: int = 120
-const FILTERED_A_FRAME: int = 4000
+const USEC_A_FRAME: int = 3000
+const LINES_A_STEP: int = 20
+## How many lines a step looks at for the filter.
+const FILTERED_A_STEP: int = 1000
 
 var _ring: LogRing
-var _text: RichTextLabel = RichTextLabel.new()
+var _text: TextEdit = TextEdit.new()
+var _colors: LogColors = LogColors.new()
 var _filter: LineEdit = LineEdit.new()
 var _pause: Button
 var _copy: Button
 var _clear: Button
 var _hint: Label = Label.new()
 var _next: int = 0 # the number of the line that is to be shown next
-var _paragraphs: int = 0
 
 
 func _init(capacity: int) -> void:
@@ -55,7 +58,7 @@ func set_capacity(capacity: int) -> void:
 
 
 func set_wrapping(is_wrapping: bool) -> void:
-	_text.autowrap_mode = TextServer.AUTOWRAP_WORD_SMART if is_wrapping else TextServer.AUTOWRAP_OFF
+	_text.wrap_mode = TextEdit.LINE_WRAPPING_BOUNDARY if is_wrapping else TextEdit.LINE_WRAPPING_NONE
 
 
 ## Takes over lines of the past.
@@ -83,8 +86,7 @@ func is_settled() -> bool:
 
 ## What is shown, or selected, as text.
 func get_shown_text() -> String:
-	var selected: String = _text.get_selected_text()
-	return selected if selected else _text.get_parsed_text()
+	return _text.get_selected_text() if _text.has_selection() else _text.text
 
 
 func _wake() -> void:
@@ -98,39 +100,55 @@ func _wake() -> void:
 
 
 func _show_some() -> void:
-	_next = maxi(_next, _ring.first)
+	var begin: int = Time.get_ticks_usec()
+	while _next < _ring.next and Time.get_ticks_usec() - begin < USEC_A_FRAME:
+		if _ring.first - _next > _ring.get_size():
+			_empty() # all that is shown is too old by now
+		_next = maxi(_next, _ring.first)
+		_show_step()
+
+
+## Takes some lines out of the ring, and shows those that the filter lets through.
+func _show_step() -> void:
 	var wanted: String = _filter.text
-	var shown: int = 0
-	var last: int = mini(_next + FILTERED_A_FRAME, _ring.next)
-	while _next < last and shown < SHOWN_A_FRAME:
+	var lines: PackedStringArray = []
+	var streams: PackedByteArray = []
+	var last: int = mini(_next + FILTERED_A_STEP, _ring.next)
+	while _next < last and lines.size() < LINES_A_STEP:
 		if not wanted or _ring.get_line(_next).containsn(wanted):
-			_show_line(_next)
-			shown += 1
+			lines.append(_ring.get_line(_next))
+			streams.append(_ring.get_stream(_next))
 		_next += 1
-	# Without invalidating: each paragraph closes the colour that it opens.
-	while _paragraphs > _ring.get_size() and _text.remove_paragraph(0, true):
-		_paragraphs -= 1
+	if not lines.is_empty():
+		_append(lines, streams)
 
 
-func _show_line(number: int) -> void:
-	if _paragraphs > 0:
-		_text.newline()
-	_paragraphs += 1
-	match _ring.get_stream(number):
-		LogRing.Stream.OUT:
-			_text.add_text(_ring.get_line(number))
-			return
-		LogRing.Stream.ERROR:
-			_text.push_color(get_theme_color(&"error_color", &"Editor"))
-		LogRing.Stream.LAUNCHER:
-			_text.push_color(get_theme_color(&"accent_color", &"Editor"))
-	_text.add_text(_ring.get_line(number))
-	_text.pop()
+func _append(lines: PackedStringArray, streams: PackedByteArray) -> void:
+	var bar: VScrollBar = _text.get_v_scroll_bar()
+	var is_at_end: bool = not bar.visible or bar.value + bar.page >= bar.max_value - 1
+	var first: int = _text.get_first_visible_line()
+	var end: int = _text.get_line_count() - 1
+	var surplus: int = _colors.streams.size() + lines.size() - _ring.get_size()
+	_text.insert_text(("" if _colors.streams.is_empty() else "\n") + "\n".join(lines),
+			end, _text.get_line(end).length())
+	_colors.streams.append_array(streams)
+	if surplus > 0:
+		_text.remove_text(0, 0, surplus, 0)
+		_colors.streams = _colors.streams.slice(surplus)
+	_text.clear_undo_history()
+	if is_at_end:
+		_text.set_line_as_last_visible(_text.get_line_count() - 1)
+	elif surplus > 0:
+		_text.set_line_as_first_visible(maxi(0, first - surplus)) # what is read stays in place
+
+
+func _empty() -> void:
+	_text.clear()
+	_colors.streams.clear()
 
 
 func _show_again() -> void:
-	_text.clear()
-	_paragraphs = 0
+	_empty()
 	_next = _ring.first
 	_wake()
 
@@ -153,10 +171,8 @@ func _build() -> void:
 		row.add_child(button)
 	add_child(row)
 	_text.size_flags_vertical = Control.SIZE_EXPAND_FILL
-	_text.scroll_following = true
-	_text.selection_enabled = true
-	_text.context_menu_enabled = true
-	_text.focus_mode = Control.FOCUS_CLICK
+	_text.editable = false
+	_text.syntax_highlighter = _colors
 	add_child(_text)
 	add_child(_hint)
 	_hint.visible = false
@@ -174,11 +190,11 @@ func _dress() -> void:
 	_pause.icon = get_theme_icon(&"Pause", &"EditorIcons")
 	_copy.icon = get_theme_icon(&"ActionCopy", &"EditorIcons")
 	_clear.icon = get_theme_icon(&"Clear", &"EditorIcons")
-	_text.add_theme_font_override(&"normal_font", get_theme_font(&"output_source", &"EditorFonts"))
-	_text.add_theme_font_size_override(&"normal_font_size",
-			get_theme_font_size(&"output_source_size", &"EditorFonts"))
+	_text.add_theme_font_override(&"font", get_theme_font(&"output_source", &"EditorFonts"))
+	_text.add_theme_font_size_override(&"font_size", get_theme_font_size(&"output_source_size", &"EditorFonts"))
 	_hint.add_theme_color_override(&"font_color", get_theme_color(&"warning_color", &"Editor"))
-	_show_again() # its colours are in the text
+	_colors.dress(get_theme_color(&"font_color", &"Editor"), get_theme_color(&"error_color", &"Editor"),
+			get_theme_color(&"accent_color", &"Editor"))
 
 
 func _on_filter_changed(_wanted: String) -> void:

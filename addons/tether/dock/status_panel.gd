@@ -55,7 +55,7 @@ func _notification(what: int) -> void:
 		NOTIFICATION_THEME_CHANGED when is_inside_tree():
 			_dress()
 		NOTIFICATION_VISIBILITY_CHANGED:
-			_run_spinner()
+			_run_spinner.call_deferred() # on the way into the tree, the timer is not there yet
 
 
 func refresh() -> void:
@@ -90,7 +90,7 @@ func get_tab_color() -> Color:
 
 ## The icon turns only while there is something to wait for, and somebody to see it.
 func _run_spinner() -> void:
-	if is_visible_in_tree() and Words.tone(_control.get_state()) == Words.Tone.BUSY:
+	if is_inside_tree() and is_visible_in_tree() and Words.tone(_control.get_state()) == Words.Tone.BUSY:
 		if _spinner.is_stopped():
 			_spinner.start()
 	else:
