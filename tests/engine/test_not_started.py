@@ -70,7 +70,7 @@ class Place:
 
 
 # What is run, and what its output must say to show that it got that far.
-WINDOW = ["--rendering-driver", "opengl3"]  # with a display, for what is not said to be headless
+WINDOW = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"]  # for what is not headless
 RUNS = {
     "import": (WINDOW + ["--import"], "^subject: wants a server"),
     "export": (["--headless", "--export-pack", "Linux", "game.pck"], "^subject: wants a server"),
