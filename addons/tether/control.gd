@@ -124,6 +124,12 @@ func get_url() -> String:
 	return url if url else "http://127.0.0.1:%d/mcp" % server.get("http_port")
 
 
+## The second port: of the server that runs, or of the settings.
+func get_ws_port() -> int:
+	var server_status: Dictionary = Words.dictionary(get_status(), "server")
+	return Words.number(server_status["ws_port"]) if server_status.has("ws_port") else server.get("ws_port")
+
+
 ## Whether the server is Tether's own.
 func is_built_in() -> bool:
 	return (server.get("command") as PackedStringArray).is_empty()

@@ -73,7 +73,8 @@ func _show_client() -> void:
 		_snippet.text = _shown_for
 		return
 	_write.tooltip_text = "Add this to %s; what is there stays, and a copy is kept." % client.get("path", "")
-	_snippet.text = _generator.call("snippet", client["id"], _shown_for, _control.get_launcher_path())
+	_snippet.text = _generator.call("snippet", client["id"], _shown_for, _control.get_launcher_path(),
+			_control.get_ws_port())
 
 
 func _dress() -> void:
@@ -94,7 +95,7 @@ func _on_copy() -> void:
 
 func _on_write() -> void:
 	var answer: Dictionary = _generator.call("write", _selected()["id"], _control.get_url(),
-			_control.get_launcher_path())
+			_control.get_launcher_path(), _control.get_ws_port())
 	var is_done: bool = answer.get("ok", false)
 	_result.text = answer.get("message", "")
 	if is_done and answer.get("backup", ""):
