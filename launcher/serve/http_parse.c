@@ -283,6 +283,10 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
     llhttp_t *parser = &connection->parser;
     llhttp_errno_t error;
     size_t used = length;
+    if (connection->line == HTTP_LINE_FIRST) { /* the request before is over, and so is its body */
+        connection->body_at = NULL;
+        connection->body_length = 0;
+    }
     if (!lines_are_strict(connection, data, length)) {
         refuse(connection, 400, "lines of headers end with CR LF and begin with a name");
         return length;

@@ -171,26 +171,40 @@ def test_F7_too_many_editors():
         assert echo.finish() == 3
 
 
+def is_cut_off(raw):
+    try:
+        return raw.socket.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    finally:
+        raw.close()
+
+
 def test_F7_half_open_handshakes():
-    """Connections that say nothing, or for ever a little, keep no editor out and do not stay."""
+    """Connections that say nothing, or for ever a little, do not stay."""
     with Echo(handshake_ms=1000) as echo:
-        slow = [Raw.connect(echo.port) for _ in range(40)]
+        slow = [Raw.connect(echo.port) for _ in range(10)]
         for i, raw in enumerate(slow):
-            raw.send(request(echo.port)[:i])
+            raw.send(request(echo.port)[:10 * i])
         with echo.raw() as honest:
+            slow[-1].send(b"X-More: ")
+            assert all([is_cut_off(raw) for raw in slow])
+            honest.text("still there")
+            assert honest.receive_text() == "still there"
+        assert echo.finish() == 1
+
+
+def test_F7_very_many_half_open_handshakes():
+    """They keep no editor out: the oldest has to go, long before its time is over."""
+    with Echo(handshake_ms=60000) as echo:
+        slow = [Raw.connect(echo.port) for _ in range(40)]
+        with echo.raw() as honest:
+            assert all([is_cut_off(raw) for raw in slow[:20]])
             honest.text("I am in")
             assert honest.receive_text() == "I am in"
-            for i, raw in enumerate(slow):
-                try:
-                    if i == len(slow) - 1:
-                        raw.send(b"X-More: ")
-                    assert raw.socket.recv(1) == b""
-                except ConnectionResetError:
-                    pass
-                raw.close()
-            honest.text("still")
-            assert honest.receive_text() == "still"
         assert echo.finish() == 1
+        for raw in slow:
+            raw.close()
 
 
 # ---- frames that must not be ---------------------------------------------------------------------
@@ -356,15 +370,16 @@ def test_F7_silence():
 
 
 def test_F7_own_stop_is_nobody_elses_silence():
-    """After a stop of the server, as in a debugger, editors are not taken for silent."""
-    with Echo(ping_ms=250) as echo, echo.raw() as raw:
-        assert raw.receive() == (FIN | PING, b"")
-        raw.frame(FIN | PONG)
+    """After a stop of the server, as in a debugger, editors are asked before they are taken for silent."""
+    with Echo(ping_ms=400) as echo, echo.raw() as raw:
+        raw.text("one")
+        assert raw.receive_text() == "one"
         os.kill(echo.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, echo.pid, os.WSTOPPED | os.WNOWAIT)
-        select.select([], [], [], 1.0)
-        raw.text("still here")
+        select.select([], [], [], 1.5)
         os.kill(echo.pid, signal.SIGCONT)
+        assert raw.receive() == (FIN | PING, b"")
+        raw.text("still here")
         while raw.receive() != (FIN | TEXT, b"still here"):
             pass
 
@@ -422,3 +437,15 @@ def test_F7_goodbye_that_is_not_answered():
         echo.expect("^close closed by us: 4000, and you.$")
         assert echo.output.count("message ") == 1
         assert echo.finish() == 1
+
+
+def test_F7_peer_that_stays_after_all_is_said():
+    """After a broken frame, and after both goodbyes, a connection that the other side keeps open is closed."""
+    with Echo(close_ms=200) as echo, echo.raw() as broken, echo.raw() as closed:
+        broken.frame(FIN | 3)
+        assert broken.receive_close()[0] == 1002
+        echo.expect("^close unknown opcode$", limit=10)
+        closed.frame(FIN | CLOSE, close_payload(1000))
+        assert closed.receive_close() == (1000, "")
+        echo.expect("^close closed by the other side: 1000$", limit=10)
+        assert echo.finish() == 2
