@@ -6,215 +6,21 @@
 
 #include "../os/os.h"
 #include "front.h"
-#include "headers.h"
+#include "queue.h"
 
 enum {
     ATTEMPTS_MOST = 3,
-    RESUMES_MOST = 20,             /* of one answer that comes in parts, without anything new */
-    PATIENCE_MS = 10000,           /* for the server to come back, beyond its own time to start */
-    PATIENCE_UNLIMITED_MS = 60000, /* if that is without limit */
+    RESUMES_MOST = 20, /* of one answer that comes in parts, without anything new */
     RESUME_MS = 1000,
     BROKEN_BODY_SHOWN = 200,
     NEWS_MS = 100, /* a connection may tell of a death before the daemon has heard of it */
 };
 
-/* What a message is, as far as that makes a difference here. */
-enum errand {
-    ERRAND_OTHER,
-    ERRAND_INITIALIZE,
-    ERRAND_INITIALIZED,
-    ERRAND_TOOLS,
-    ERRAND_REMEMBERED, /* a level or a subscription */
-    ERRAND_LISTEN,
-    ERRAND_CANCEL
-};
-
-struct flight {
-    struct flight *next, **link;
-    struct flight_list *list;
-    struct front *front;
-    enum scan_kind kind;
-    enum errand errand;
-    struct blob *line;
-    bool modern, calls_tool;
-    bool repeatable; /* it does not matter if the server gets it twice */
-    bool under_way, counted, lost, cancelled, answered, acknowledged;
-    bool relayed; /* the client has been told something about it */
-    unsigned attempts, resumes, epoch;
-    uint64_t generation; /* of the server that it was sent to */
-    int64_t deadline;    /* while it waits for the server */
-    int64_t not_before;  /* 0: at once */
-    char *last_event;    /* the answer goes on behind this event; NULL: from the start */
-    struct exchange exchange;
-    size_t id_length;
-    char id[]; /* as it was written */
-};
-
-/* ---- what a message is ---- */
-
-static const struct {
-    const char *method;
-    enum errand errand;
-    bool repeatable;
-} methods[] = {
-    {"initialize", ERRAND_INITIALIZE, true},
-    {"notifications/initialized", ERRAND_INITIALIZED, true},
-    {"tools/list", ERRAND_TOOLS, true},
-    {"logging/setLevel", ERRAND_REMEMBERED, true},
-    {"resources/subscribe", ERRAND_REMEMBERED, true},
-    {"resources/unsubscribe", ERRAND_REMEMBERED, true},
-    {"subscriptions/listen", ERRAND_LISTEN, true},
-    {"notifications/cancelled", ERRAND_CANCEL, true},
-    {"ping", ERRAND_OTHER, true},
-    {"server/discover", ERRAND_OTHER, true},
-    {"resources/list", ERRAND_OTHER, true},
-    {"resources/templates/list", ERRAND_OTHER, true},
-    {"resources/read", ERRAND_OTHER, true},
-    {"prompts/list", ERRAND_OTHER, true},
-    {"prompts/get", ERRAND_OTHER, true},
-    {"completion/complete", ERRAND_OTHER, true},
-    {"tasks/get", ERRAND_OTHER, true},
-    {"tasks/list", ERRAND_OTHER, true},
-    {"tasks/result", ERRAND_OTHER, true},
-};
-
-static void classify(struct flight *flight, const struct scan *scan) {
-    char name[SCAN_TEXT_MAX];
-    const struct scan_text *method = &scan->texts[SCAN_METHOD];
-    flight->kind = scan_kind(scan);
-    flight->modern = head_is_modern(scan);
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if (scan_is(method, methods[i].method)) {
-            flight->errand = methods[i].errand;
-            flight->repeatable = methods[i].repeatable;
-        }
-    }
-    flight->calls_tool = scan_is(method, "tools/call");
-    if (flight->calls_tool && scan_decode(&scan->texts[SCAN_NAME], name, sizeof name))
-        flight->repeatable = hints_repeatable(&flight->front->hints, name);
-}
-
-static bool has_id(const struct flight *flight, const struct scan_text *id) {
-    return scan_is_id(id, flight->id, flight->id_length);
-}
-
-static bool is_request(const struct flight *flight) {
-    return flight->kind == SCAN_REQUEST;
-}
-
-static bool is_barrier(const struct flight *flight) {
-    return !flight->answered &&
-           (flight->errand == ERRAND_INITIALIZE || flight->errand == ERRAND_INITIALIZED);
-}
-
-/* ---- the list ---- */
-
-static int64_t patience(const struct front *front) {
-    uint32_t start = front->options->config.ready_timeout_ms;
-    return start ? (int64_t)start + PATIENCE_MS : PATIENCE_UNLIMITED_MS;
-}
-
-static void list_remove(struct flight *flight) {
-    *flight->link = flight->next;
-    if (flight->next)
-        flight->next->link = flight->link;
-    else
-        flight->list->end = flight->link;
-}
-
-/* Puts it where `link` points to. */
-static void list_insert(struct flight_list *list, struct flight *flight, struct flight **link) {
-    flight->list = list;
-    flight->link = link;
-    flight->next = *link;
-    if (flight->next)
-        flight->next->link = &flight->next;
-    else
-        list->end = &flight->next;
-    *link = flight;
-}
-
-static void note_due(struct flights *flights, int64_t due) {
-    if (due && (flights->due == 0 || due < flights->due))
-        flights->due = due;
-}
-
-/* At the end of the queue, or, for one that has been away, at its start. */
-static void begin_waiting(struct flight *flight, struct flight **link) {
-    struct flights *flights = &flight->front->flights;
-    list_insert(&flights->waiting, flight, link);
-    flight->deadline = os_clock_ms() + patience(flight->front);
-    flight->under_way = false;
-    flights->count++;
-    flights->bytes += flight->line->length;
-    flights->others += !is_request(flight);
-    flights->lost += flight->lost;
-    note_due(flights, flight->deadline);
-    note_due(flights, flight->not_before);
-}
-
-static void end_waiting(struct flight *flight) {
-    struct flights *flights = &flight->front->flights;
-    list_remove(flight);
-    flights->count--;
-    flights->bytes -= flight->line->length;
-    flights->others -= !is_request(flight);
-    flights->lost -= flight->lost;
-    if (flights->count == 0)
-        flights->due = 0;
-}
-
-static void begin_flying(struct flight *flight) {
-    struct flight_list *flying = &flight->front->flights.flying;
-    end_waiting(flight);
-    list_insert(flying, flight, flying->end);
-    flight->under_way = true;
-}
-
-static void set_lost(struct flight *flight) {
-    flight->front->flights.lost += !flight->lost && !flight->under_way;
-    flight->lost = true;
-}
-
-static void uncount(struct flight *flight) {
-    if (flight->counted)
-        flight->front->flights.requests--;
-    flight->counted = false;
-}
-
-static struct flight *flight_create(struct front *front, const char *line, size_t length,
-                                    const struct scan_text *id) {
-    size_t id_length = id->scalar ? id->length : 0;
-    struct flight *flight = calloc(1, sizeof *flight + id_length + 1);
-    if (flight)
-        flight->line = blob_create(line, length);
-    if (!flight || !flight->line) {
-        free(flight);
-        return NULL;
-    }
-    flight->front = front;
-    flight->id_length = id_length;
-    memcpy(flight->id, id->raw, id_length);
-    return flight;
-}
-
-static void flight_remove(struct flight *flight) {
-    if (flight->under_way)
-        list_remove(flight);
-    else
-        end_waiting(flight);
-    uncount(flight);
-    exchange_cancel(&flight->exchange);
-    blob_release(flight->line);
-    free(flight->last_event);
-    free(flight);
-}
-
 /* ---- answers from here ---- */
 
 /* Ends the flight with an error, if it is a request that still expects an answer. */
 static void land_error(struct flight *flight, const char *message) {
-    if (is_request(flight) && !flight->answered && !flight->cancelled)
+    if (flight_is_request(flight) && !flight->answered && !flight->cancelled)
         front_answer_error(flight->front, flight->id, flight->id_length, FRONT_ERROR, message);
     flight_remove(flight);
 }
@@ -253,12 +59,6 @@ static void land_unavailable(struct flight *flight, const char *why) {
 
 /* ---- back to waiting ---- */
 
-static void requeue(struct flight *flight) {
-    uncount(flight);
-    list_remove(flight);
-    begin_waiting(flight, &flight->front->flights.waiting.first);
-}
-
 /* Whether it may go out once more though the server may have seen it. */
 static bool may_repeat(const struct flight *flight) {
     if (flight->errand == ERRAND_LISTEN)
@@ -268,18 +68,16 @@ static bool may_repeat(const struct flight *flight) {
 
 /* The connection is gone and there was no answer. */
 static void on_lost(struct flight *flight) {
-    bool unseen = !flight->exchange.sent;
+    bool open = !flight->answered && !flight->cancelled;
     front_doubt(flight->front);
-    if (flight->answered || flight->cancelled)
-        flight_remove(flight);
-    else if (unseen || may_repeat(flight))
-        requeue(flight);
-    else if (!is_request(flight))
-        flight_remove(flight);
-    else {
-        set_lost(flight); /* answered when the daemon has told how the server is */
+    if (open && (!flight->exchange.sent || may_repeat(flight))) {
+        flight_requeue(flight);
+    } else if (open && flight_is_request(flight)) {
+        flight_set_lost(flight); /* answered when the daemon has told how the server is */
         flight->not_before = os_clock_ms() + NEWS_MS;
-        requeue(flight);
+        flight_requeue(flight);
+    } else {
+        flight_remove(flight);
     }
 }
 
@@ -287,7 +85,7 @@ static void on_lost(struct flight *flight) {
 static bool resume(struct flight *flight, const struct answer *answer) {
     const struct sse *sse = &answer->sse;
     char *copy;
-    if (!is_request(flight) || flight->modern || sse->id_length == 0 ||
+    if (!flight_is_request(flight) || flight->modern || sse->id_length == 0 ||
         ++flight->resumes > RESUMES_MOST)
         return false;
     copy = malloc(sse->id_length + 1);
@@ -297,7 +95,7 @@ static bool resume(struct flight *flight, const struct answer *answer) {
     free(flight->last_event);
     flight->last_event = copy;
     flight->not_before = os_clock_ms() + (sse->retry_ms ? sse->retry_ms : RESUME_MS);
-    requeue(flight);
+    flight_requeue(flight);
     return true;
 }
 
@@ -320,7 +118,7 @@ static void take_response(struct flight *flight, const struct answer *answer, co
                           size_t length) {
     bool is_result = flight->front->scan.result.to != 0;
     flight->answered = true;
-    uncount(flight);
+    flight_uncount(flight);
     if (flight->cancelled)
         return;
     front_output(flight->front, data, length);
@@ -337,7 +135,7 @@ static bool take_message(struct flight *flight, const struct answer *answer, con
         front_say("the server sent what is no message of JSON-RPC; left out");
         return true;
     }
-    if (scan_kind(scan) == SCAN_RESPONSE && has_id(flight, &scan->texts[SCAN_ID])) {
+    if (scan_kind(scan) == SCAN_RESPONSE && flight_has_id(flight, &scan->texts[SCAN_ID])) {
         if (!flight->answered)
             take_response(flight, answer, data, length);
         return true;
@@ -382,21 +180,12 @@ static void answer_status(struct flight *flight, const struct answer *answer) {
     land_error(flight, text);
 }
 
-static struct flight *find_request(struct front *front, const struct scan_text *id) {
-    struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
-    for (size_t i = 0; i < 2; i++)
-        for (struct flight *flight = starts[i]; flight; flight = flight->next)
-            if (is_request(flight) && !flight->answered && has_id(flight, id))
-                return flight;
-    return NULL;
-}
-
 /* The server knows that nobody waits for the answer any more. */
 static void drop_cancelled(const struct flight *note) {
     struct front *front = note->front;
     struct flight *flight;
     scan_all(&front->scan, note->line->data, note->line->length);
-    flight = find_request(front, &front->scan.texts[SCAN_REQUEST_ID]);
+    flight = flights_find_request(front, &front->scan.texts[SCAN_REQUEST_ID]);
     if (flight && flight->cancelled)
         flight_remove(flight);
 }
@@ -408,7 +197,7 @@ static void take_body(struct flight *flight, const struct answer *answer) {
     size_t length = answer->body.length;
     bool response =
         length > 0 && scan_all(scan, data, length) == 0 && scan_kind(scan) == SCAN_RESPONSE;
-    if (!is_request(flight)) {
+    if (!flight_is_request(flight)) {
         if (answer->status >= 400)
             front_say("the server did not take a message (HTTP %d)", answer->status);
         if (flight->errand == ERRAND_INITIALIZED)
@@ -418,7 +207,7 @@ static void take_body(struct flight *flight, const struct answer *answer) {
         flight_remove(flight);
         return;
     }
-    if (response && has_id(flight, &scan->texts[SCAN_ID]))
+    if (response && flight_has_id(flight, &scan->texts[SCAN_ID]))
         take_response(flight, answer, data, length);
     else if (response && scan->error.to)
         take_foreign_error(flight, data, scan->error);
@@ -439,7 +228,7 @@ static void on_stream_end(struct flight *flight, const struct answer *answer) {
         flight_remove(flight);
     } else if (flight->errand == ERRAND_LISTEN) {
         flight->not_before = os_clock_ms() + RESUME_MS;
-        requeue(flight);
+        flight_requeue(flight);
     } else if (!resume(flight, answer)) {
         on_lost(flight);
     }
@@ -460,7 +249,7 @@ static void on_complete(struct flight *flight, struct answer *answer) {
     } else if (is_forgotten(flight, answer)) {
         if (flight->epoch == front->dialog.epoch)
             dialog_forgotten(front);
-        requeue(flight); /* the server did not act on it */
+        flight_requeue(flight); /* the server did not act on it */
     } else {
         take_body(flight, answer);
     }
@@ -495,7 +284,7 @@ static bool may_go(struct front *front, const struct flight *flight, int64_t now
     if (!front->link.ready || front->link.in_doubt || now < front->hold_until ||
         now < flight->not_before)
         return false;
-    if (is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
+    if (flight_is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
         return false;
     return !is_sessional(flight) || dialog_fit(front);
 }
@@ -507,7 +296,7 @@ static void forget_events(struct flight *flight) {
     free(flight->last_event);
     flight->last_event = NULL;
     if (!may_repeat(flight))
-        set_lost(flight);
+        flight_set_lost(flight);
 }
 
 static void send_out(struct flight *flight) {
@@ -534,12 +323,12 @@ static void send_out(struct flight *flight) {
         front_doubt(front);
         return;
     }
-    begin_flying(flight);
+    flight_begin_flying(flight);
     flight->not_before = 0;
     flight->attempts += !resumes;
     flight->generation = front->link.generation;
     flight->epoch = front->dialog.epoch;
-    flight->counted = is_request(flight) && flight->errand != ERRAND_LISTEN;
+    flight->counted = flight_is_request(flight) && flight->errand != ERRAND_LISTEN;
     front->flights.requests += flight->counted;
 }
 
@@ -553,7 +342,7 @@ static bool is_explained(const struct flight *flight, int64_t now) {
 
 static bool is_held(const struct front *front) {
     for (const struct flight *flight = front->flights.flying.first; flight; flight = flight->next)
-        if (is_barrier(flight))
+        if (flight_is_barrier(flight))
             return true;
     return false;
 }
@@ -576,7 +365,7 @@ void flights_pump(struct front *front) {
     struct flight *next;
     for (struct flight *flight = front->flights.waiting.first; flight && is_any_free(front);
          flight = next) {
-        bool barrier = is_barrier(flight);
+        bool barrier = flight_is_barrier(flight);
         next = flight->next;
         forget_events(flight);
         if (flight->lost && is_explained(flight, now))
@@ -592,7 +381,7 @@ void flights_pump(struct front *front) {
 /* True if that is all there is to do. In the stateless era closing the connection is how to cancel;
  * in the others the server is told, if it knows of the request at all. */
 static bool cancel(struct front *front, const struct scan_text *id) {
-    struct flight *flight = find_request(front, id);
+    struct flight *flight = flights_find_request(front, id);
     if (!flight)
         return front->dialog.state == DIALOG_NONE;
     if (flight->modern || !flight->under_way) {
@@ -600,25 +389,18 @@ static bool cancel(struct front *front, const struct scan_text *id) {
         return true;
     }
     flight->cancelled = true;
-    uncount(flight);
+    flight_uncount(flight);
     return false;
 }
 
 void flights_add(struct front *front, const char *line, size_t length) {
     const struct scan *scan = &front->scan;
     const struct scan_text *id = &scan->texts[SCAN_ID];
-    struct flight *flight;
     if (scan_is(&scan->texts[SCAN_METHOD], "notifications/cancelled") &&
         cancel(front, &scan->texts[SCAN_REQUEST_ID]))
         return;
-    flight = flight_create(front, line, length, id);
-    if (!flight) {
-        if (scan_kind(scan) == SCAN_REQUEST)
-            front_answer_error(front, id->raw, id->length, FRONT_ERROR, "out of memory");
-        return;
-    }
-    classify(flight, scan);
-    begin_waiting(flight, front->flights.waiting.end);
+    if (!flight_create(front, line, length, scan) && scan_kind(scan) == SCAN_REQUEST)
+        front_answer_error(front, id->raw, id->length, FRONT_ERROR, "out of memory");
 }
 
 /* ---- time and ends ---- */
@@ -632,15 +414,15 @@ static bool waits_for_server(struct front *front, const struct flight *flight) {
 static void expire(struct flight *flight, int64_t now) {
     struct front *front = flight->front;
     if (now < flight->deadline) {
-        note_due(&front->flights, flight->deadline);
-        note_due(&front->flights, flight->not_before > now ? flight->not_before : 0);
+        flights_note_due(&front->flights, flight->deadline);
+        flights_note_due(&front->flights, flight->not_before > now ? flight->not_before : 0);
     } else if (flight->lost) {
         land_lost(flight);
     } else if (waits_for_server(front, flight)) {
         land_unavailable(flight, front->link.reason[0] ? front->link.reason : "it is not there");
     } else {
-        flight->deadline = now + patience(front);
-        note_due(&front->flights, flight->deadline);
+        flight->deadline = now + flight_patience(front);
+        flights_note_due(&front->flights, flight->deadline);
     }
 }
 
@@ -667,11 +449,17 @@ void flights_fail_waiting(struct front *front, const char *why) {
     }
 }
 
+static void finish_list(struct flight *flight, const char *why) {
+    struct flight *next;
+    for (; flight; flight = next) {
+        next = flight->next;
+        land_error(flight, why);
+    }
+}
+
 void flights_finish(struct front *front, const char *why) {
-    while (front->flights.flying.first)
-        land_error(front->flights.flying.first, why);
-    while (front->flights.waiting.first)
-        land_error(front->flights.waiting.first, why);
+    finish_list(front->flights.flying.first, why);
+    finish_list(front->flights.waiting.first, why);
 }
 
 bool flights_wait(const struct front *front) {

@@ -28,9 +28,9 @@ static void answer(struct editor_socket *socket, int status, const char *why) {
                                         : "";
     int length = snprintf(text, sizeof text,
                           "HTTP/1.1 %d %s\r\n%sConnection: close%s\r\n"
-                          "Content-Type: text/plain\r\nContent-Length: %zu\r\n\r\n%s\n",
+                          "Content-Type: text/plain\r\nContent-Length: %u\r\n\r\n%s\n",
                           status, editor_status_text(status), extra,
-                          status == 426 ? ", Upgrade" : "", strlen(why) + 1, why);
+                          status == 426 ? ", Upgrade" : "", (unsigned)strlen(why) + 1, why);
     if (length > 0 && (size_t)length < sizeof text)
         websocket_stream_write(&socket->stream, text, (size_t)length);
     websocket_stream_refuse(&socket->stream, -EACCES, why);
@@ -183,8 +183,8 @@ int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, o
     int rc;
     if (length == 0 || length >= sizeof server->token) {
         os_handle_close(&listener);
-        return error_set(err, -EINVAL, "the editors' port needs a token of 1 to %zu characters",
-                         sizeof server->token - 1);
+        return error_set(err, -EINVAL, "the editors' port needs a token of 1 to %u characters",
+                         (unsigned)sizeof server->token - 1);
     }
     memcpy(server->token, token, length + 1);
     server->events = events;

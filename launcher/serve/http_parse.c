@@ -148,7 +148,7 @@ static int check_sender(struct http_connection *connection) {
         return refuse(connection, 400, "a header is missing, there twice, or not valid");
     if (!http_host_is_ours(host, server->port))
         return refuse(connection, 403, "this Host is not where this server is");
-    if (origin && !http_origin_is_local(origin))
+    if (origin && !http_origin_is_ours(origin, server->port))
         return refuse(connection, 403, "pages of this Origin may not use this server");
     if (server->token && connection->parser.method != HTTP_OPTIONS &&
         !http_token_matches(header(connection, HTTP_AUTHORIZATION), server->token))
@@ -283,6 +283,10 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
     llhttp_t *parser = &connection->parser;
     llhttp_errno_t error;
     size_t used = length;
+    if (connection->line == HTTP_LINE_FIRST) { /* the request before is over, and so is its body */
+        connection->body_at = NULL;
+        connection->body_length = 0;
+    }
     if (!lines_are_strict(connection, data, length)) {
         refuse(connection, 400, "lines of headers end with CR LF and begin with a name");
         return length;

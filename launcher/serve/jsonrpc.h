@@ -60,7 +60,8 @@ void rpc_add_result_end(struct buffer *out);
 /* A whole notification; the params are consumed. */
 void rpc_add_notification(struct buffer *out, const char *method, json_t *params);
 
-/* The text of a string value, or NULL. */
+/* The text of a string value, or NULL. Text with a NUL inside, which JSON allows in what is passed
+ * on, is no name of anything: NULL, too. */
 const char *rpc_text(const json_t *object, const char *key);
 
 #endif

@@ -110,7 +110,8 @@ static bool is_same_number(const char *header, json_int_t number) {
 
 static bool value_is_repeated(const char *header, const json_t *value) {
     if (json_is_string(value))
-        return modern_value_matches(header, json_string_value(value));
+        return strlen(json_string_value(value)) == json_string_length(value) &&
+               modern_value_matches(header, json_string_value(value));
     if (json_is_integer(value))
         return is_same_number(header, json_integer_value(value));
     return json_is_boolean(value) && strcmp(header, json_is_true(value) ? "true" : "false") == 0;

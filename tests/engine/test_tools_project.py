@@ -1,4 +1,5 @@
 """F8: the tools about files, scripts, settings, the running game and the help, in a real headless editor."""
+import json
 import os
 
 from tools_probe import ToolsEditor, make_tools_project
@@ -111,6 +112,13 @@ def check_running_code(tools):
     assert "line 2: " in tools.refusal("script_run", code="var x = 1\nretrn x")
     assert tools.call("script_run", code="await Engine.get_main_loop().process_frame\nreturn {\"a\": 1}")["result"] == {"a": 1}
     assert tools.call("script_run", code="")["result"] is None
+    # Neither a check nor a run leaves a script behind.
+    count = "return Performance.get_monitor(Performance.OBJECT_COUNT)"
+    before = tools.run_code(count)["float"]
+    for number in range(20):
+        tools.run_code("return %d" % number)
+        tools.call("script_check", path="res://new%d.gd" % number, text="extends Node\n")
+    assert tools.run_code(count)["float"] <= before + 10
     log = tools.call("editor_log", severity="error", contains="from a snippet")
     assert log["matching"] == 1 and log["entries"][0]["severity"] == "error"
     tools.run_code("print(\"later\")")
@@ -156,6 +164,18 @@ def check_resources(tools):
     assert scene["type"] == "PackedScene" and "_bundled" in scene["properties"]
     assert "no property" in tools.refusal("resource_read", path="res://dot.png", properties=["lode_path"])
     assert "not a resource" in tools.refusal("resource_read", path="res://data/19/299.txt")
+
+
+def check_imported_scene(tools):
+    """Opening one would make the editor ask the user; it can be added to a scene."""
+    with open(os.path.join(tools.project, "thing.gltf"), "w") as file:
+        json.dump({"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"name": "A"}]}, file)
+    tools.run_code("EditorInterface.get_resource_filesystem().scan()")
+    tools.settle()
+    assert "scene_instantiate" in tools.refusal("scene_open", path="res://thing.gltf")
+    assert tools.call("scene_instantiate", path="res://thing.gltf") == {"added": "thing", "type": "Node3D"}
+    assert "thing (Node3D) instance=res://thing.gltf" in tools.call("scene_tree")["nodes"]
+    assert tools.call("editor_undo") == {"undone": "Add thing"}
 
 
 def check_settings(tools):
@@ -247,6 +267,7 @@ def test_F8_files_scripts_settings_game_and_help(tmp_path):
         check_running_code(tools)
         check_files(tools)
         check_resources(tools)
+        check_imported_scene(tools)
         check_settings(tools)
         check_input_and_autoloads(tools)
         check_game(tools)

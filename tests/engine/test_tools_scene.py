@@ -1,6 +1,6 @@
 """F8: the tools about scenes and nodes, in a real headless editor."""
 from editor import complaints
-from tools_probe import ToolsEditor, make_tools_project
+from tools_probe import ToolsEditor, check_table, make_tools_project
 
 PARSE_ERRORS = ("SCRIPT ERROR: Parse Error",)
 
@@ -22,6 +22,7 @@ def check_registration(tools):
         assert {"readOnlyHint", "destructiveHint", "idempotentHint"} <= set(schema["annotations"])
         for argument in schema["inputSchema"]["properties"].values():
             assert argument.get("description"), name
+    check_table(registered)
     assert registered["scene_tree"]["annotations"]["readOnlyHint"] is True
     assert registered["node_remove"]["annotations"]["destructiveHint"] is True
 
@@ -90,6 +91,19 @@ def check_resources(tools):
     shape = properties(tools, "Hero/Shape", "shape")["shape"]["Resource"]
     assert shape["type"] == "RectangleShape2D" and shape["properties"]["size"] == vector(99, 40)
     tools.call("editor_undo")
+    assert properties(tools, "Hero/Shape", "shape:size") == {"shape:size": vector(30, 40)}
+
+
+def check_shared_resources(tools):
+    """A resource with a file of its own is changed for all, and that can be undone, too."""
+    assert tools.run_code("return ResourceSaver.save(CircleShape2D.new(), \"res://circle.tres\")") == 0
+    tools.call("node_set", path="Hero/Shape", properties={"shape": "res://circle.tres"})
+    answer = tools.call("node_set", path="Hero/Shape", properties={"shape:radius": 44})
+    assert "res://circle.tres" in answer["note"] and answer["properties"] == {"shape:radius": 44}
+    assert tools.call("resource_read", path="res://circle.tres")["properties"] == {"radius": 44}
+    assert tools.call("editor_undo") == {"undone": "Set shape:radius of Shape"}
+    assert properties(tools, "Hero/Shape", "shape:radius") == {"shape:radius": 10}
+    assert tools.call("editor_undo") == {"undone": "Set shape of Shape"}
     assert properties(tools, "Hero/Shape", "shape:size") == {"shape:size": vector(30, 40)}
 
 
@@ -213,6 +227,7 @@ def test_F8_scenes_and_nodes_with_undo(tmp_path):
         check_adding_and_setting(tools)
         check_refusals_of_values(tools)
         check_resources(tools)
+        check_shared_resources(tools)
         check_tree(tools)
         check_instances(tools)
         check_methods_and_signals(tools)

@@ -30,7 +30,7 @@ export const tools = {
         run: async ({ steps }, call) => {
             for (let step = 1; step <= steps; step++) {
                 call.progress(step, steps, `step ${step}`);
-                await call.pause(1);
+                await call.pause(10);
             }
             return text(`counted to ${steps}`);
         },

@@ -1,5 +1,6 @@
 """F7: calls on their way through an editor, in both eras; what happens when something goes wrong."""
 import json
+import time
 
 import pytest
 
@@ -237,6 +238,21 @@ def test_F7_modern_client_that_leaves_has_cancelled(server):
         http.close()
         assert editor.call("notifications/cancelled")["params"]["call"] == editor.at["id"]
         assert server.status()["calls"] == 0
+
+
+def test_F7_time_has_limits(server):
+    """After 5 s a call is a stream, so that nobody takes it for dead; after 10 s an unfinished request is
+    refused, however steadily its bytes trickle in."""
+    with call_ready(server, "legacy") as (editor, http), server.http_connection() as slow:
+        began = time.monotonic()
+        for byte in "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ":
+            slow.send(byte)
+        assert http.head()[1]["content-type"] == "text/event-stream" and 4.5 < time.monotonic() - began < 9
+        slow.send("a")
+        assert slow.answer().status == 408 and 9.5 < time.monotonic() - began < 20
+        slow.wait_closed()
+        editor.say(editor.at, "at last")
+        assert http.event()["result"]["content"][0]["text"] == "at last"
 
 
 # ---- what editors want from clients ------------------------------------------------------------

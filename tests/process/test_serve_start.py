@@ -15,6 +15,7 @@ from scene import environment_of
 from served import Editor, Http, Served, Session
 from tether import Instance, can_bind, http_get, start_owner
 
+SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
 INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
     "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
 
@@ -222,7 +223,7 @@ def test_F7_starts_quickly(state_dir):
                 notify.recv(100)
                 best = min(best, (time.monotonic() - began) * 1000)
         os.unlink(os.path.join(state_dir, "notify"))
-    assert best < 20, best
+    assert best < 20 or SANITIZED, best
 
 
 def test_F7_private_memory(state_dir):
@@ -231,4 +232,4 @@ def test_F7_private_memory(state_dir):
         server.session()
         with open("/proc/%d/smaps_rollup" % server.pid) as file:
             private = sum(int(line.split()[1]) for line in file if line.startswith("Private"))
-        assert private <= 1024, private
+        assert private <= 1024 or SANITIZED, private

@@ -86,10 +86,10 @@ class Link:
             value = condition()
             if value is not None:
                 return value
-            if time.monotonic() > end:
+            if time.monotonic() > end or not process.reader.is_alive():  # its output has ended, and so has it
                 raise AssertionError("no %s within %g s; last events: %s\n%s" % (
                     what, limit, [event for event in self.events if event["event"] != "log"][-8:],
-                    process.output[-1000:]))
+                    process.output[:600] + "…" + process.output[-600:]))
             self._read_more(end, process)
 
     def send(self, code):
@@ -206,7 +206,11 @@ class Scene:
         self.command = command
         if not os.path.exists(folder):
             make_project(folder, plugins, title)
-        self.open(wait)
+        try:
+            self.open(wait)
+        except BaseException:
+            self.close()
+            raise
 
     def open(self, wait=True):
         """Starts the editor, also anew after its end."""
@@ -272,7 +276,8 @@ class Scene:
         return editor.complaints(self.process.output)
 
     def close(self):
-        self.process.stop()
+        if self.process:
+            self.process.stop()
         self.link.close()
 
     def __enter__(self):

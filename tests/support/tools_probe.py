@@ -30,6 +30,29 @@ def make_tools_project(folder, more_settings=""):
     return folder
 
 
+def check_table(registered):
+    """The table in docs/tools.md is made of what the tools say of themselves; TETHER_WRITE_DOCS=1 writes it."""
+    rows = ["| tool | | what it does | arguments |", "|---|---|---|---|"]
+    for name, schema in registered.items():
+        hints = schema["annotations"]
+        flags = "r" if hints["readOnlyHint"] else "d" * hints["destructiveHint"] + "i" * hints["idempotentHint"]
+        required = schema["inputSchema"]["required"]
+        arguments = ["**%s**" % key if key in required else key for key in schema["inputSchema"]["properties"]]
+        rows.append("| `%s` | %s | %s | %s |" % (name, flags, schema["description"].replace("|", "\\|"), ", ".join(arguments)))
+    path = os.path.join(ROOT, "docs/tools.md")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    head, rest = text.split("<!-- tools: begin", 1)
+    first, rest = rest.split("\n", 1)
+    tail = rest[rest.index("<!-- tools: end"):]
+    wanted = head + "<!-- tools: begin" + first + "\n" + "\n".join(rows) + "\n" + tail
+    if os.environ.get("TETHER_WRITE_DOCS"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(wanted)
+    else:
+        assert text == wanted, "docs/tools.md is old; TETHER_WRITE_DOCS=1 ./dev test engine writes it"
+
+
 class Refused(Exception):
     """A tool answered with an error; its text."""
 

@@ -43,9 +43,13 @@ static void test_hosts(void **state) {
 }
 
 static void test_origins(void **state) {
-    static const char *const local[] = {"http://localhost", "https://localhost:3000",
-                                        "http://127.0.0.1:6274", "HTTP://[::1]:5173"};
+    static const char *const ours[] = {"http://localhost:8000", "http://127.0.0.1:8000",
+                                       "HTTP://[::1]:8000"};
     static const char *const foreign[] = {"null",
+                                          "http://localhost",
+                                          "http://localhost:3000",
+                                          "https://localhost:8000",
+                                          "http://127.0.0.1:80000",
                                           "",
                                           "http://example.com",
                                           "http://localhost.evil.com",
@@ -55,11 +59,12 @@ static void test_origins(void **state) {
                                           "http://localhost:3000/x",
                                           "http://user@localhost"};
     (void)state;
-    for (size_t i = 0; i < COUNT(local); i++)
-        assert_true(http_origin_is_local(local[i]));
+    for (size_t i = 0; i < COUNT(ours); i++)
+        assert_true(http_origin_is_ours(ours[i], 8000));
     for (size_t i = 0; i < COUNT(foreign); i++)
-        if (http_origin_is_local(foreign[i]))
+        if (http_origin_is_ours(foreign[i], 8000))
             fail_msg("let in: %s", foreign[i]);
+    assert_true(http_origin_is_ours("http://localhost", 80));
 }
 
 static void test_accept(void **state) {

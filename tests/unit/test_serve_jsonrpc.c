@@ -174,12 +174,34 @@ static void test_messages_are_written(void **state) {
     json_decref(data);
 }
 
+/* A NUL may be in what is passed on, but in no name. */
+static void test_nul_in_a_string(void **state) {
+    static const char fine[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"a\":\"x\\u0000y\"}}";
+    static const char wrong[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\\u0000\"}";
+    struct rpc_message message = parsed(fine);
+    struct buffer out = {.data = NULL};
+    (void)state;
+    assert_null(rpc_text(message.params, "a"));
+    rpc_add_json(&out, message.params);
+    assert_int_equal(out.length, strlen("{\"a\":\"x\\u0000y\"}"));
+    assert_memory_equal(out.data, "{\"a\":\"x\\u0000y\"}", out.length);
+    buffer_finish(&out);
+    rpc_finish(&message);
+    refused(wrong, strlen(wrong), RPC_INVALID_REQUEST);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(test_kinds_are_told_apart),       UNIT_TEST(test_what_is_no_json),
-        UNIT_TEST(test_what_is_no_message),         UNIT_TEST(test_id_of_a_wrong_request),
-        UNIT_TEST(test_long_ids_are_refused),       UNIT_TEST(test_depth_has_a_limit),
-        UNIT_TEST(test_ids_come_back_as_they_were), UNIT_TEST(test_messages_are_written),
+        UNIT_TEST(test_kinds_are_told_apart),
+        UNIT_TEST(test_what_is_no_json),
+        UNIT_TEST(test_what_is_no_message),
+        UNIT_TEST(test_id_of_a_wrong_request),
+        UNIT_TEST(test_long_ids_are_refused),
+        UNIT_TEST(test_depth_has_a_limit),
+        UNIT_TEST(test_ids_come_back_as_they_were),
+        UNIT_TEST(test_messages_are_written),
+        UNIT_TEST(test_nul_in_a_string),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@ extends RefCounted
 
 const Context := preload("context.gd")
 const Schema := preload("schema.gd")
+const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
@@ -189,13 +190,13 @@ func _resource(arguments: Dictionary) -> Dictionary:
 	var codec: VariantJson = _context.codec(50)
 	var chosen: Array = arguments.get("properties", [])
 	for name: String in chosen:
-		if VariantJson.property_of(resource, name).is_empty():
-			return Context.failure("%s has no property '%s'.%s" % [resource.get_class(), name, Words.suggest(name, VariantJson.property_names(resource))])
+		if Types.property_of(resource, name).is_empty():
+			return Context.failure("%s has no property '%s'.%s" % [resource.get_class(), name, Words.suggest(name, Types.property_names(resource))])
 	for info: Dictionary in resource.get_property_list():
 		var name: String = info["name"]
 		var current: Variant = resource.get(name)
 		if name in chosen or chosen.is_empty() and info["usage"] & PROPERTY_USAGE_STORAGE and not name in ["resource_path", "script"] and \
-				not VariantJson.is_same_value(current, ClassDB.class_get_property_default_value(resource.get_class(), name)):
+				not Types.is_same_value(current, ClassDB.class_get_property_default_value(resource.get_class(), name)):
 			result["properties"][name] = codec.encode(current, info["type"])
 	var script: Script = resource.get_script()
 	if script != null:

@@ -3,6 +3,7 @@ extends RefCounted
 ## The changes of the scene tree and of properties that several tools make, each one undoable action.
 
 const Context := preload("context.gd")
+const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
@@ -109,10 +110,10 @@ func resolve(object: Object, path: String, problem: Dictionary) -> Dictionary:
 	var parts: PackedStringArray = path.split(":")
 	var target: Object = object
 	while true:
-		var info: Dictionary = VariantJson.property_of(target, parts[0])
+		var info: Dictionary = Types.property_of(target, parts[0])
 		if info.is_empty():
 			problem["error"] = "%s has no property '%s'.%s" % [target.get_class(), parts[0],
-					Words.suggest(parts[0], VariantJson.property_names(target))]
+					Words.suggest(parts[0], Types.property_names(target))]
 			return {}
 		var current: Variant = target.get(parts[0])
 		if parts.size() > 1 and info["type"] == TYPE_OBJECT:

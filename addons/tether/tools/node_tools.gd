@@ -6,6 +6,7 @@ const ClassDocs := preload("class_docs.gd")
 const Context := preload("context.gd")
 const NodeEdits := preload("node_edits.gd")
 const Schema := preload("schema.gd")
+const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
@@ -47,7 +48,7 @@ func get_tools() -> Array[Dictionary]:
 				"description": "Removes a node with all below it. Undoable.",
 				"input": Schema.object({"path": path}, ["path"])},
 		{"name": "node_move", "call": _move,
-				"description": "Moves a node to another parent, another place among its siblings, or gives it another name.",
+				"description": "Moves a node to another parent, another place among its siblings, or gives it another name. Node paths to it in scripts and animations are not adapted.",
 				"input": Schema.object({"path": path,
 					"parent": Schema.text("The new parent; by default it stays."),
 					"index": Schema.integer("Place among the children; by default last in a new parent, unchanged otherwise.", 0, 100000),
@@ -107,7 +108,7 @@ func _listed(node: Node, all: bool) -> Array[Dictionary]:
 		if not info["usage"] & (PROPERTY_USAGE_EDITOR if all else PROPERTY_USAGE_STORAGE) or info["name"] == "script":
 			continue
 		var current: Variant = node.get(info["name"])
-		if all or not VariantJson.is_same_value(current, _default_of(node, info["name"])):
+		if all or not Types.is_same_value(current, _default_of(node, info["name"])):
 			found.append({"object": node, "property": info["name"], "info": info, "sub": [], "old": current})
 	return found
 
@@ -384,7 +385,7 @@ func _decode_arguments(info: Dictionary, given: Array, problem: Dictionary) -> A
 	var codec: VariantJson = _context.codec()
 	var values: Array = []
 	for index: int in given.size():
-		values.append(codec.decode(given[index], wanted[index] if index < wanted.size() else VariantJson.FREE))
+		values.append(codec.decode(given[index], wanted[index] if index < wanted.size() else Types.FREE))
 		if not codec.error.is_empty():
 			problem["error"] = "Argument %d of %s: %s" % [index + 1, _signature(info), codec.error]
 			return []
@@ -411,7 +412,7 @@ func _stored(node: Node) -> Dictionary:
 func _record_changes(node: Node, before: Dictionary, method: String) -> Array:
 	var after: Dictionary = _stored(node)
 	var changed: Array = after.keys().filter(func(name: String) -> bool:
-		return before.has(name) and not VariantJson.is_same_value(before[name], after[name]))
+		return before.has(name) and not Types.is_same_value(before[name], after[name]))
 	if changed.is_empty():
 		return changed
 	var undo: EditorUndoRedoManager = _context.begin("Call %s of %s" % [method, node.name], node)

@@ -5,6 +5,7 @@ extends RefCounted
 const Context := preload("context.gd")
 const InputEvents := preload("input_events.gd")
 const Schema := preload("schema.gd")
+const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
@@ -95,7 +96,7 @@ func _get_settings(arguments: Dictionary) -> Dictionary:
 func _is_changed(name: String) -> bool:
 	if not ProjectSettings.property_can_revert(name):
 		return true
-	return not VariantJson.is_same_value(ProjectSettings.get_setting(name), ProjectSettings.property_get_revert(name))
+	return not Types.is_same_value(ProjectSettings.get_setting(name), ProjectSettings.property_get_revert(name))
 
 
 func _set_settings(arguments: Dictionary) -> Dictionary:
@@ -111,7 +112,7 @@ func _set_settings(arguments: Dictionary) -> Dictionary:
 		if json == null:
 			values[name] = ProjectSettings.property_get_revert(name) if ProjectSettings.property_can_revert(name) else null
 			continue
-		values[name] = codec.decode(json, known.get(name, VariantJson.FREE))
+		values[name] = codec.decode(json, known.get(name, Types.FREE))
 		if not codec.error.is_empty():
 			return Context.failure("Setting '%s': %s" % [name, codec.error])
 	if values.is_empty():
@@ -210,7 +211,7 @@ func _add_autoload(name: String, given: String) -> Dictionary:
 	var path: String = _context.project_path(given, problem)
 	if path.is_empty():
 		return problem
-	if not name.is_valid_ascii_identifier() or ClassDB.class_exists(name) or Engine.has_singleton(name) or Context.VariantJson.tags().has(name):
+	if not name.is_valid_ascii_identifier() or ClassDB.class_exists(name) or Engine.has_singleton(name) or Types.tags().has(name):
 		return Context.failure("'%s' cannot be the name of an autoload: it must be an identifier that is not a class of the engine." % name)
 	for entry: Dictionary in ProjectSettings.get_global_class_list():
 		if entry["class"] == name:

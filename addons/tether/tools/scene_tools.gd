@@ -125,6 +125,9 @@ func _open(arguments: Dictionary) -> Dictionary:
 	var path: String = _scene_file(arguments["path"], problem)
 	if path.is_empty():
 		return problem
+	if FileAccess.file_exists(path + ".import"):
+		# The editor would ask the user what to do.
+		return Context.failure("'%s' is imported and cannot be edited itself. Use scene_instantiate to add it to a scene." % path)
 	EditorInterface.open_scene_from_path(path)
 	var root: Node = _context.scene()
 	if root == null or root.scene_file_path != path:

@@ -199,12 +199,14 @@ func _run(arguments: Dictionary) -> Dictionary:
 	script.source_code = "\n".join(head) + "\n" + _indented(arguments["code"]) + "\n"
 	var mark: int = _context.messages.mark()
 	if script.reload() != OK:
+		script.resource_path = ""
 		return Context.failure("It was not run, because it has errors: %s" % "; ".join(_errors(mark, head.size())))
-	# The cache of scripts would keep each of them otherwise.
-	script.resource_path = ""
 	var runner: RefCounted = script.new()
 	mark = _context.messages.mark()
 	var value: Variant = await runner.call("run", _context.scene(), _context.plugin.get_undo_redo(), EditorInterface)
+	# The cache of scripts would keep each of them otherwise. Errors that come later, from what the
+	# snippet left behind, name no file then.
+	script.resource_path = ""
 	var errors: Array[String] = _errors(mark, head.size())
 	var printed: Array[String] = []
 	for entry: Dictionary in _context.messages.since(mark):

@@ -14,11 +14,11 @@ extends RefCounted
 ## for the value of an enum.
 
 const Components := preload("components.gd")
+const Types := preload("value_types.gd")
 const Words := preload("words.gd")
 
 const MAX_EXACT: int = 1 << 53
 const MAX_DEPTH: int = 8
-const FREE: Dictionary = {"type": TYPE_NIL}
 
 ## What nodes are named relative to; may be null, then nodes cannot be named.
 var root: Node
@@ -27,21 +27,10 @@ var longest: int = 0
 ## What was wrong with the last decode(), or "".
 var error: String = ""
 
-static var _tags: Dictionary[String, int] = {}
-
 
 func _init(scene_root: Node = null, longest_list: int = 0) -> void:
 	root = scene_root
 	longest = longest_list
-
-
-static func tags() -> Dictionary[String, int]:
-	if _tags.is_empty():
-		for type: int in range(TYPE_BOOL, TYPE_MAX):
-			_tags[type_string(type)] = type
-		_tags["Resource"] = TYPE_OBJECT
-		_tags["Node"] = TYPE_OBJECT
-	return _tags
 
 
 # ---- to JSON -----------------------------------------------------------------------------------
@@ -166,7 +155,7 @@ func _encode_dictionary(value: Dictionary, depth: int) -> Variant:
 
 func _is_plain(value: Dictionary) -> bool:
 	for key: Variant in value:
-		if not key is String or value.size() == 1 and tags().has(key):
+		if not key is String or value.size() == 1 and Types.tags().has(key):
 			return false
 	return true
 
@@ -218,23 +207,18 @@ func _encode_resource(value: Resource, depth: int) -> Variant:
 		if not info["usage"] & PROPERTY_USAGE_STORAGE or name in ["resource_path", "resource_scene_unique_id"]:
 			continue
 		var current: Variant = value.get(name)
-		if not is_same_value(current, ClassDB.class_get_property_default_value(value.get_class(), name)):
+		if not Types.is_same_value(current, ClassDB.class_get_property_default_value(value.get_class(), name)):
 			properties[name] = encode(current, info["type"], depth + 1)
 	if not properties.is_empty():
 		result["properties"] = properties
 	return result
 
 
-## Equality that tells types apart and never compares different types with ==, which is an error.
-static func is_same_value(a: Variant, b: Variant) -> bool:
-	return typeof(a) == typeof(b) and a == b
-
-
 # ---- from JSON ---------------------------------------------------------------------------------
 
 
 ## The value that a JSON form stands for, guided by what is expected. Look at [member error] after.
-func decode(json: Variant, expected: Dictionary = FREE) -> Variant:
+func decode(json: Variant, expected: Dictionary = Types.FREE) -> Variant:
 	error = ""
 	return _decode(json, expected)
 
@@ -247,7 +231,7 @@ func _fail(message: String) -> Variant:
 
 func _decode(json: Variant, expected: Dictionary) -> Variant:
 	var type: int = expected.get("type", TYPE_NIL)
-	if json is Dictionary and json.size() == 1 and json.keys()[0] is String and tags().has(json.keys()[0]):
+	if json is Dictionary and json.size() == 1 and json.keys()[0] is String and Types.tags().has(json.keys()[0]):
 		return _fit(_decode_tagged(json.keys()[0], json.values()[0], expected), expected)
 	match type:
 		TYPE_NIL:
@@ -299,20 +283,20 @@ func _decode_free(json: Variant) -> Variant:
 	if json is float and json == floorf(json) and absf(json) <= MAX_EXACT:
 		return int(json)
 	if json is Array:
-		return json.map(func(item: Variant) -> Variant: return _decode(item, FREE))
+		return json.map(func(item: Variant) -> Variant: return _decode(item, Types.FREE))
 	if json is Dictionary:
 		var result: Dictionary = {}
 		for key: Variant in json:
-			result[key] = _decode(json[key], FREE)
+			result[key] = _decode(json[key], Types.FREE)
 		return result
 	return json
 
 
 func _decode_tagged(tag: String, body: Variant, expected: Dictionary) -> Variant:
-	var type: int = tags()[tag]
+	var type: int = Types.tags()[tag]
 	match tag:
 		"int":
-			return body.to_int() if body is String and body.is_valid_int() else _decode_int(body, FREE)
+			return body.to_int() if body is String and body.is_valid_int() else _decode_int(body, Types.FREE)
 		"Resource", "Node", "Object":
 			return _decode_object({tag: body}, expected if expected.get("type", TYPE_NIL) == TYPE_OBJECT else {"type": TYPE_OBJECT})
 		"Callable":
@@ -334,29 +318,11 @@ func _decode_int(json: Variant, expected: Dictionary) -> Variant:
 	if json is float and json == floorf(json):
 		return int(json)
 	if json is String or json is Array:
-		var names: Dictionary = enum_names(expected)
+		var names: Dictionary = Types.enum_names(expected)
 		if not names.is_empty():
 			return _decode_enum(json, names, expected)
-	return _wrong(json, "a whole number" if enum_names(expected).is_empty()
-			else "one of " + Words.enumerate(enum_names(expected).keys()))
-
-
-## The names of an enum's or a bit field's values, as a property or an argument describes them.
-static func enum_names(expected: Dictionary) -> Dictionary:
-	var names: Dictionary = {}
-	var hint: int = expected.get("hint", PROPERTY_HINT_NONE)
-	if hint in [PROPERTY_HINT_ENUM, PROPERTY_HINT_FLAGS]:
-		var next: int = 0 if hint == PROPERTY_HINT_ENUM else 1
-		for part: String in str(expected.get("hint_string", "")).split(","):
-			if part.contains(":") and part.get_slice(":", 1).is_valid_int():
-				next = part.get_slice(":", 1).to_int()
-			names[part.get_slice(":", 0)] = next
-			next = next + 1 if hint == PROPERTY_HINT_ENUM else next * 2
-	elif expected.get("usage", 0) & (PROPERTY_USAGE_CLASS_IS_ENUM | PROPERTY_USAGE_CLASS_IS_BITFIELD):
-		var owner: String = str(expected["class_name"]).get_slice(".", 0)
-		for constant: String in ClassDB.class_get_enum_constants(owner, str(expected["class_name"]).get_slice(".", 1)):
-			names[constant] = ClassDB.class_get_integer_constant(owner, constant)
-	return names
+	return _wrong(json, "a whole number" if Types.enum_names(expected).is_empty()
+			else "one of " + Words.enumerate(Types.enum_names(expected).keys()))
 
 
 func _decode_enum(json: Variant, names: Dictionary, expected: Dictionary) -> Variant:
@@ -406,7 +372,7 @@ func _decode_numbers(json: Variant, type: int) -> Variant:
 		return _wrong(json, "%s as a list of %d numbers" % [type_string(type), Components.SIZES[type]])
 	var numbers: Array = []
 	for number: Variant in given:
-		numbers.append(_decode_int(number, FREE) if type in Components.WHOLE else _decode_float(number))
+		numbers.append(_decode_int(number, Types.FREE) if type in Components.WHOLE else _decode_float(number))
 	return Components.make(type, numbers) if error.is_empty() else null
 
 
@@ -434,40 +400,11 @@ func _decode_packed(json: Variant, type: int) -> Variant:
 # ---- lists and dictionaries --------------------------------------------------------------------
 
 
-## What the elements of a list must be, from "Texture2D" or "24/17:Texture2D" in a hint.
-static func element(hint_string: String) -> Dictionary:
-	if hint_string.is_empty():
-		return FREE
-	if hint_string.get_slice(":", 0).get_slice("/", 0).is_valid_int():
-		var head: String = hint_string.get_slice(":", 0)
-		return {"type": head.get_slice("/", 0).to_int(), "hint": head.get_slice("/", 1).to_int() if head.contains("/") else 0,
-				"hint_string": hint_string.substr(head.length() + 1)}
-	return from_kind(hint_string)
-
-
-## The same for a name as _kind() gives it.
-static func from_kind(kind: String) -> Dictionary:
-	if kind.is_empty() or kind == "Variant":
-		return FREE
-	if tags().has(kind) and not kind in ["Resource", "Node"]:
-		return {"type": tags()[kind]}
-	var info: Dictionary = {"type": TYPE_OBJECT, "class_name": kind}
-	if kind.begins_with("res://"):
-		info["script"] = load(kind)
-		info["class_name"] = info["script"].get_instance_base_type()
-	else:
-		for entry: Dictionary in ProjectSettings.get_global_class_list():
-			if entry["class"] == kind:
-				info["script"] = load(entry["path"])
-				info["class_name"] = info["script"].get_instance_base_type()
-	return info
-
-
 func _decode_array(json: Variant, expected: Dictionary) -> Variant:
 	if not json is Array:
 		return _wrong(json, "a list")
-	var info: Dictionary = element(expected.get("hint_string", "")) if expected.get("hint", 0) in \
-			[PROPERTY_HINT_ARRAY_TYPE, PROPERTY_HINT_TYPE_STRING] else FREE
+	var info: Dictionary = Types.element(expected.get("hint_string", "")) if expected.get("hint", 0) in \
+			[PROPERTY_HINT_ARRAY_TYPE, PROPERTY_HINT_TYPE_STRING] else Types.FREE
 	return _fill(json, expected.get("element", info))
 
 
@@ -484,7 +421,7 @@ func _fill(items: Array, info: Dictionary) -> Variant:
 
 func _decode_tagged_array(body: Variant, expected: Dictionary) -> Variant:
 	if body is Dictionary and body.get("items") is Array:
-		return _fill(body["items"], from_kind(str(body.get("of", ""))))
+		return _fill(body["items"], Types.from_kind(str(body.get("of", ""))))
 	return _decode_array(body, expected)
 
 
@@ -494,17 +431,17 @@ func _decode_dictionary(json: Variant, expected: Dictionary) -> Variant:
 	var pairs: Array = []
 	for key: Variant in json:
 		pairs.append([key, json[key]])
-	var kinds: Array = [FREE, FREE]
+	var kinds: Array = [Types.FREE, Types.FREE]
 	if expected.get("hint", 0) in [PROPERTY_HINT_DICTIONARY_TYPE, PROPERTY_HINT_TYPE_STRING] and str(expected["hint_string"]).contains(";"):
-		kinds = [element(str(expected["hint_string"]).get_slice(";", 0)), element(str(expected["hint_string"]).get_slice(";", 1))]
+		kinds = [Types.element(str(expected["hint_string"]).get_slice(";", 0)), Types.element(str(expected["hint_string"]).get_slice(";", 1))]
 	return _fill_pairs(pairs, kinds[0], kinds[1])
 
 
 func _decode_tagged_dictionary(body: Variant, expected: Dictionary) -> Variant:
 	if body is Dictionary and body.get("pairs") is Array:
-		return _fill_pairs(body["pairs"], from_kind(str(body.get("key", ""))), from_kind(str(body.get("value", ""))))
+		return _fill_pairs(body["pairs"], Types.from_kind(str(body.get("key", ""))), Types.from_kind(str(body.get("value", ""))))
 	if body is Array:
-		return _fill_pairs(body, FREE, FREE)
+		return _fill_pairs(body, Types.FREE, Types.FREE)
 	return _decode_dictionary(body, expected)
 
 
@@ -628,9 +565,9 @@ func _build_resource(json: Dictionary) -> Object:
 	if properties.has("script"):
 		value.set_script(_decode(properties["script"], {"type": TYPE_OBJECT}))
 	for name: String in properties:
-		var info: Dictionary = property_of(value, name)
+		var info: Dictionary = Types.property_of(value, name)
 		if info.is_empty():
-			return _fail("%s has no property '%s'.%s" % [type, name, Words.suggest(name, property_names(value))])
+			return _fail("%s has no property '%s'.%s" % [type, name, Words.suggest(name, Types.property_names(value))])
 		value.set(name, _decode(properties[name], info))
 	return value if error.is_empty() else null
 
@@ -649,26 +586,3 @@ func _decode_signal(body: Variant) -> Variant:
 		return Signal()
 	var object: Object = _decode(body.get("object"), {"type": TYPE_OBJECT}) if body is Dictionary else null
 	return Signal(object, str(body["name"])) if object != null else _fail("The signal's object is missing.")
-
-
-# ---- properties --------------------------------------------------------------------------------
-
-
-## How the engine describes a property, with the element type of a list that is there; {} if it has none.
-static func property_of(object: Object, name: String) -> Dictionary:
-	for info: Dictionary in object.get_property_list():
-		if info["name"] == name and not info["usage"] & (PROPERTY_USAGE_CATEGORY | PROPERTY_USAGE_GROUP | PROPERTY_USAGE_SUBGROUP):
-			var current: Variant = object.get(name)
-			if current is Array and current.is_typed():
-				info["element"] = {"type": current.get_typed_builtin(), "class_name": current.get_typed_class_name(),
-						"script": current.get_typed_script()}
-			return info
-	return {}
-
-
-static func property_names(object: Object) -> Array[String]:
-	var names: Array[String] = []
-	for info: Dictionary in object.get_property_list():
-		if info["usage"] & (PROPERTY_USAGE_STORAGE | PROPERTY_USAGE_EDITOR):
-			names.append(info["name"])
-	return names

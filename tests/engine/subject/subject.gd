@@ -14,6 +14,7 @@ func _enter_tree() -> void:
 	if Engine.has_meta(&"driver"):
 		var driver: Node = Engine.get_meta(&"driver")
 		driver.call(&"watch", "subject", _server)
+	print("subject: wants a server")
 	Engine.set_meta(&"subject", weakref(_server))
 	_server.set("active", true)
 

@@ -1,0 +1,161 @@
+"""Where nobody wants a server, none is started: headless editors, imports, exports, games, scripts."""
+import json
+import os
+import re
+import select
+
+import pytest
+
+import editor
+from harness import LIMIT, Process, free_ports, wait_gone
+from plugin_scene import Scene, make_project
+from tether import SERVER
+
+# Asks for a server in every way there is, waits, and tells what came of it.
+ASK = '''
+func ask(tree: SceneTree) -> void:
+	print("editor=", Engine.is_editor_hint(), " can=", ClassDB.can_instantiate(&"TetherServer"))
+	if ClassDB.can_instantiate(&"TetherServer"):
+		var properties: Dictionary = JSON.parse_string(OS.get_environment("SUBJECT"))
+		var server: RefCounted = ClassDB.instantiate(&"TetherServer")
+		for key: String in properties:
+			server.set(key, properties[key])
+		server.call("start")
+		server.set("active", true)
+		server.call("restart")
+		for i: int in 30:
+			await tree.process_frame
+		print("state=", server.call("get_state"))
+	print("asked")
+	tree.quit()
+'''
+GAME = "extends Node\n\nfunc _ready() -> void:\n\task(get_tree())\n" + ASK
+SCRIPT = "extends SceneTree\n\nfunc _initialize() -> void:\n\task(self)\n" + ASK
+
+
+class Place:
+    """A project whose plugin wants a server at once, with a launcher that leaves a trace."""
+
+    def __init__(self, tmp_path, name):
+        self.folder = str(tmp_path / name)
+        self.trace = tmp_path / (name + ".started")
+        launcher = tmp_path / (name + ".sh")
+        launcher.write_text("#!/bin/sh\necho \"$@\" >>%s\n" % self.trace)
+        launcher.chmod(0o755)
+        state = tmp_path / (name + ".state")
+        state.mkdir(mode=0o700)
+        ports = free_ports()
+        home = self.folder + ".home"
+        self.env = {"TETHER_STATE_DIR": str(state), "TETHER_HEADLESS": "",
+                    "XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data",
+                    "XDG_CACHE_HOME": home + "/cache",
+                    "SUBJECT": json.dumps({"command": [SERVER], "http_port": ports[0], "ws_port": ports[1],
+                                           "launcher": str(launcher)})}
+        self.state = str(state)
+        make_project(self.folder, ["subject"])
+        for path, text in (("game.gd", GAME), ("script.gd", SCRIPT),
+                           ("game.tscn", '[gd_scene load_steps=2 format=3]\n\n[ext_resource type="Script" '
+                                         'path="res://game.gd" id="1"]\n\n[node name="Game" type="Node"]\n'
+                                         'script = ExtResource("1")\n')):
+            with open(os.path.join(self.folder, path), "w") as file:
+                file.write(text)
+        settings = os.path.join(self.folder, "project.godot")
+        with open(settings) as file:
+            text = file.read()
+        with open(settings, "w") as file:
+            file.write(text.replace("[application]\n", '[application]\n\nrun/main_scene="res://game.tscn"'))
+
+    def started(self):
+        return self.trace.exists() or os.listdir(self.state) != []
+
+
+# What is run, and what its output must say to show that it got that far.
+WINDOW = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"]  # for what is not headless
+RUNS = {
+    "import": (WINDOW + ["--import"], "^subject: wants a server"),
+    "export": (["--headless", "--export-pack", "Linux", "game.pck"], "^subject: wants a server"),
+    "script": (["--headless", "-s", "res://script.gd"], "^asked"),
+    "check": (["--headless", "--check-only", "-s", "res://script.gd"], "^Godot Engine"),
+}
+
+
+@pytest.fixture
+def display():
+    """A display of our own, as a value for DISPLAY."""
+    reader, writer = os.pipe()
+    with Process(["Xvfb", "-displayfd", str(writer), "-screen", "0", "1280x720x24", "-nolisten", "tcp"],
+                 pass_fds=[writer]):
+        os.close(writer)
+        number = b""
+        while not number.endswith(b"\n"):
+            assert select.select([reader], [], [], LIMIT)[0]
+            number += os.read(reader, 64)
+        os.close(reader)
+        yield ":" + number.decode().strip()
+
+
+def with_window(folder, arguments, env):
+    home = folder + ".home"
+    return Process([editor.ENGINE, *WINDOW, "--editor", "--path", folder] + arguments,
+                   dict(env, XDG_CONFIG_HOME=home + "/config", XDG_DATA_HOME=home + "/data",
+                        XDG_CACHE_HOME=home + "/cache"))
+
+
+def test_A1_A13_imports_exports_and_scripts_start_no_server(tmp_path, display):
+    """Two at a time."""
+    places = {name: Place(tmp_path, name) for name in RUNS}
+    for pair in (["import", "export"], ["script", "check"]):
+        running = {name: Process([editor.ENGINE, "--path", places[name].folder, *RUNS[name][0]], 
+                                 dict(places[name].env, DISPLAY=display))
+                   for name in pair}
+        for name, process in running.items():
+            process.wait(4 * LIMIT)
+            assert re.search(RUNS[name][1], process.output, re.MULTILINE), (name, process.output)
+            assert "state=" not in process.output or "state=off" in process.output, process.output
+            assert not places[name].started(), (name, process.output)
+            process.stop()
+
+
+def test_A1_A10_editor_with_a_window_has_its_server_unasked(tmp_path, state_dir, display):
+    """Which shows that those above could have started one."""
+    ports = free_ports()
+    env = {"TETHER_HEADLESS": "", "DISPLAY": display,
+           "SUBJECT": json.dumps({"command": [SERVER], "http_port": ports[0], "ws_port": ports[1]})}
+    with Scene(str(tmp_path / "scene"), state_dir, ("driver", "subject"), env, command=with_window,
+               arguments=()) as scene:
+        subject = scene.subject(ports)
+        subject.wait_state("ready")
+        pid, daemon = subject.server_pid(), subject.daemon_pid()
+        scene.post("EditorInterface.get_base_control().get_tree().quit()")
+        assert scene.process.wait() == 0
+        wait_gone(pid)
+        wait_gone(daemon)
+        assert subject.ports_are_free()
+
+
+def test_A1_headless_editor_says_why_it_has_no_server_and_a_game_never_has_one(tmp_path, state_dir):
+    """The game is run from an editor that has a server: as another process, as the Play button does."""
+    place = Place(tmp_path, "p")
+    env = {"TETHER_HEADLESS": "", "SUBJECT": place.env["SUBJECT"]}
+    with Scene(str(tmp_path / "scene"), state_dir, ("driver", "subject"), env) as scene:
+        server = scene.server("unwanted")
+        server.do("start")
+        scene.run("for i: int in 60:\n\tawait Engine.get_main_loop().process_frame")
+        status = server.status()
+        assert status["client_state"] == "off" and "TETHER_HEADLESS=1" in status["message"]
+        assert "subject: wants a server" in scene.process.output
+        assert os.listdir(state_dir) == [] and not place.trace.exists()
+
+        # Whoever runs this editor may opt in, also later.
+        scene.run('OS.set_environment("TETHER_HEADLESS", "1")')
+        pid = server.start()
+        before = sorted(os.listdir(state_dir))
+        game = scene.run('return OS.create_instance(["--headless", "--path", "%s"])' % place.folder)
+        assert game > 0
+        scene.process.expect("^asked")
+        assert "editor=false can=false" in scene.process.output or "state=off" in scene.process.output
+        wait_gone(game)
+        assert sorted(os.listdir(state_dir)) == before and server.server_pid() == pid
+        assert not place.trace.exists()
+        server.stop()
+        assert scene.quit() == []
