@@ -333,8 +333,8 @@ static void on_welcome(struct control_client *client, json_t *message) {
     snprintf(client->token, sizeof client->token, "%s", message_text(message, "ws_token"));
     json_object_del(message, "ws_token");
     note_state(client, message);
-    request(client, json_pack("{s:i, s:s, s:i, s:b}", "id", LOG_REQUEST, "type", "logs", "n",
-                              resumed ? 0 : LOG_WANTED, "follow", 1));
+    request(client, json_pack("{s:i, s:s, s:i, s:b, s:b}", "id", LOG_REQUEST, "type", "logs", "n",
+                              resumed ? 0 : LOG_WANTED, "follow", 1, "since_start", 1));
     if (client->leave_wanted)
         say_farewell(client);
     else if (client->stop_wanted)

@@ -48,6 +48,10 @@ void editor_loop_remove(struct tether_server *server) {
         *link = *tether_server_next(server);
 }
 
+struct tether_server *editor_loop_servers(void) {
+    return editor.servers;
+}
+
 void editor_loop_part(struct control_client *client, bool has_left) {
     struct parting *parting = calloc(1, sizeof *parting);
     if (!parting)

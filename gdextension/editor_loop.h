@@ -18,6 +18,9 @@ void editor_loop_register(void);
 void editor_loop_add(struct tether_server *server);
 void editor_loop_remove(struct tether_server *server);
 
+/* The first of them, newest first. */
+struct tether_server *editor_loop_servers(void);
+
 /* Takes over a client that its server has dropped. With a reason, that has been told already. */
 void editor_loop_part(struct control_client *client, bool has_left);
 

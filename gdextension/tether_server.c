@@ -140,14 +140,30 @@ static void answer(struct tether_server *server, int64_t call, json_t *result) {
         json_decref(result);
 }
 
+/* The tools of all servers of this editor: any plugin offers some through an object of its own. Of
+ * two with the same name the newer object's counts. */
+static void init_all_tools(struct engine_variant *out) {
+    GDExtensionCallError error;
+    engine.variant_construct(DICTIONARY, out, NULL, 0, &error);
+    for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
+        variant_call(out, "merge", &server->tools, 1, NULL);
+}
+
+static void note_tools_changed(void) {
+    for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
+        server->offer_pending = true;
+}
+
 static void on_call(struct tether_server *server, const struct control_event *event) {
-    struct engine_variant self;
+    struct engine_variant self, tools;
     editor_loop_hurry();
     variant_init_object(&self, server->object);
+    init_all_tools(&tools);
     editor_loop_enter_call();
     answer(server, event->number,
-           tool_calls_run(&server->calls, &self, &server->tools, event->number, event->json));
+           tool_calls_run(&server->calls, &self, &tools, event->number, event->json));
     editor_loop_leave_call();
+    variant_finish(&tools);
     variant_finish(&self);
 }
 
@@ -163,9 +179,13 @@ static void run_tool_finished(void *self, const GDExtensionConstTypePtr *argumen
 }
 
 static void offer(struct tether_server *server) {
+    struct engine_variant tools;
     server->offer_pending = false;
-    if (server->client)
-        control_client_offer(server->client, tool_calls_registration(&server->tools));
+    if (!server->client)
+        return;
+    init_all_tools(&tools);
+    control_client_offer(server->client, tool_calls_registration(&tools));
+    variant_finish(&tools);
 }
 
 static void on_event(struct tether_server *server, const struct control_event *event) {
@@ -371,7 +391,7 @@ static void run_get_status(void *self, const GDExtensionConstTypePtr *arguments,
     variant_init_json(&dictionary, status);
     variant_init_text(&key, "tools");
     variant_call((struct engine_variant *)(uintptr_t)&server->tools, "size", NULL, 0, &tools);
-    engine.variant_set_keyed(&dictionary, &key, &tools, &valid);
+    engine.variant_set(&dictionary, &key, &tools, &valid);
     variant_assign_native(result, DICTIONARY, &dictionary);
     variant_finish(&tools);
     variant_finish(&key);
@@ -403,8 +423,8 @@ static void run_register_tool(void *self, const GDExtensionConstTypePtr *argumen
     engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
     variant_call(&pair, "append", &parts[0], 1, NULL);
     variant_call(&pair, "append", &parts[1], 1, NULL);
-    engine.variant_set_keyed(&server->tools, &name, &pair, &valid);
-    server->offer_pending = true;
+    engine.variant_set(&server->tools, &name, &pair, &valid);
+    note_tools_changed();
     variant_finish(&pair);
     variant_finish(&parts[1]);
     variant_finish(&parts[0]);
@@ -418,7 +438,7 @@ static void run_unregister_tool(void *self, const GDExtensionConstTypePtr *argum
     (void)result;
     variant_init_native(&name, STRING, arguments[0]);
     variant_call(&server->tools, "erase", &name, 1, NULL);
-    server->offer_pending = true;
+    note_tools_changed();
     variant_finish(&name);
 }
 
@@ -454,11 +474,17 @@ static void server_attached(void *self, GDExtensionObjectPtr object) {
 static void server_finish(void *self) {
     struct tether_server *server = self;
     editor_loop_remove(server);
+    note_tools_changed();
     tether_server_part(server);
     server_log_finish(&server->log);
     json_decref(server->status);
     json_decref(server->result);
     free(server->message);
+}
+
+static void tools_changed(void *self) {
+    (void)self;
+    note_tools_changed();
 }
 
 /* `active = true`, by a script or by the engine after a reload: the other properties may follow. */
@@ -508,7 +534,8 @@ static const struct class_property properties[] = {
     {PROPERTY(idle_limit_ms), .type = INT},
     {PROPERTY(keep_on_exit), .type = BOOL},
     {PROPERTY(launcher), .type = STRING},
-    {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools)},
+    {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools),
+     .changed = tools_changed},
     {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
 };
 

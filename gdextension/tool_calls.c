@@ -41,10 +41,10 @@ static bool init_tool(const struct engine_variant *tools, const char *name,
     GDExtensionBool valid = false;
     variant_init_member(&pair, tools, name);
     variant_init_int(&at, 0);
-    engine.variant_get_keyed(&pair, &at, schema, &valid);
+    engine.variant_get(&pair, &at, schema, &valid);
     variant_finish(&at);
     variant_init_int(&at, 1);
-    engine.variant_get_keyed(&pair, &at, callable, &valid);
+    engine.variant_get(&pair, &at, callable, &valid);
     variant_finish(&at);
     variant_finish(&pair);
     if (!valid) {

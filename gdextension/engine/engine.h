@@ -29,8 +29,8 @@
     X(variant_destroy, VariantDestroy)                                                             \
     X(variant_construct, VariantConstruct)                                                         \
     X(variant_call, VariantCall)                                                                   \
-    X(variant_set_keyed, VariantSetKeyed)                                                          \
-    X(variant_get_keyed, VariantGetKeyed)                                                          \
+    X(variant_set, VariantSet)                                                                     \
+    X(variant_get, VariantGet)                                                                     \
     X(variant_iter_init, VariantIterInit)                                                          \
     X(variant_iter_next, VariantIterNext)                                                          \
     X(variant_iter_get, VariantIterGet)                                                            \

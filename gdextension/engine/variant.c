@@ -138,7 +138,7 @@ void variant_init_member(struct engine_variant *out, const struct engine_variant
     struct engine_variant name;
     GDExtensionBool valid = false;
     variant_init_text(&name, key);
-    engine.variant_get_keyed(container, &name, out, &valid);
+    engine.variant_get(container, &name, out, &valid);
     if (!valid) {
         variant_finish(out);
         variant_init_nil(out);
@@ -201,7 +201,7 @@ static void add_member(const struct engine_variant *key, void *context) {
     struct engine_variant value;
     GDExtensionBool valid = false;
     char *name = variant_text(key);
-    engine.variant_get_keyed(collecting->container, key, &value, &valid);
+    engine.variant_get(collecting->container, key, &value, &valid);
     json_object_set_new(collecting->into, name, to_json(&value, collecting->depth));
     variant_finish(&value);
     free(name);
@@ -277,7 +277,7 @@ static void init_dictionary(struct engine_variant *out, const json_t *json) {
         GDExtensionBool valid;
         variant_init_text(&key, name);
         variant_init_json(&value, member);
-        engine.variant_set_keyed(out, &key, &value, &valid);
+        engine.variant_set(out, &key, &value, &valid);
         variant_finish(&value);
         variant_finish(&key);
     }

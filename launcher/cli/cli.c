@@ -101,9 +101,17 @@ struct own_server {
 };
 
 /* It always runs on sockets that the daemon holds, so that a restart refuses nobody. */
-static int take_own_server(struct options *options, struct own_server *own, struct error *err) {
+static int take_own_server(struct options *options, struct own_server *own, char **words,
+                           struct error *err) {
     size_t size = sizeof own->path;
     int rc = uv_exepath(own->path, &size);
+    while (*words && words[1])
+        words++;
+    if (*words && strcmp(*words, "--") == 0)
+        return error_set(
+            err, -EINVAL,
+            "which server? Give its command behind \"--\", or leave \"--\" out for the "
+            "built-in one");
     if (rc < 0)
         return error_set(err, rc, "cannot find this program's own file: %s", uv_strerror(rc));
     if (options->ready == READY_PORTS)
@@ -128,7 +136,7 @@ static int run_command(const struct command *command, char **argv, char **words)
     if (options_parse(&options, command->scopes, words, stderr, &err) < 0)
         return usage_error(command, err.message);
     if ((command->scopes & SCOPE_START) && !options.command &&
-        take_own_server(&options, &own, &err) < 0)
+        take_own_server(&options, &own, words, &err) < 0)
         return usage_error(command, err.message);
     options.title = argv[0];
     for (; *words; words++)

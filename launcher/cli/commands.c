@@ -17,6 +17,12 @@ const struct command commands[] = {
      "{http_port} {ws_port} {owner_pid} {instance} are replaced in COMMAND.\n"
      "Exit code: 0 it runs, 1 failed, 3 a port is held by a stranger, 4 not ready in time.\n",
      STARTS, command_launch, NULL},
+    {"mcp", "connect an MCP client that starts a command: MCP over standard input and output",
+     "[options] [-- COMMAND…]",
+     "Starts or adopts the server as `launch` does, and relays to http://127.0.0.1:PORT/mcp. It\n"
+     "survives the loss of the server, and ends with its client. The server belongs to it, unless\n"
+     "--owner-pid names another owner, and ends with it, once nobody else uses it.\n",
+     STARTS, command_mcp, NULL},
     {"status", "show what runs, for whom, and why it is still alive", "[--json] [--watch]",
      "Exit code 5: nothing runs.\n", SCOPE_INSTANCE | SCOPE_JSON | SCOPE_WATCH, command_status,
      NULL},
@@ -34,8 +40,10 @@ const struct command commands[] = {
      command_sweep, NULL},
     {"serve", "the built-in MCP server; normally started by the others",
      "[--http-port N] [--ws-port N]",
-     "MCP clients reach it at http://127.0.0.1:8000/mcp, editors with a token (TETHER_WS_TOKEN) on\n"
-     "the second port. Serves on sockets that were handed down (LISTEN_FDS), or opens its own, and\n"
+     "MCP clients reach it at http://127.0.0.1:8000/mcp, editors with a token (TETHER_WS_TOKEN) "
+     "on\n"
+     "the second port. Serves on sockets that were handed down (LISTEN_FDS), or opens its own, "
+     "and\n"
      "says READY=1 to NOTIFY_SOCKET. TETHER_HTTP_TOKEN: clients must send it as a bearer token.\n"
      "Exit code 3: a port is in use.\n",
      SCOPE_INSTANCE, command_serve, NULL},

@@ -21,6 +21,7 @@ int command_help(char **words);
 int command_version(char **words);
 int command_run(const struct options *options);
 int command_launch(const struct options *options);
+int command_mcp(const struct options *options);
 int command_daemon(const struct options *options);
 int command_status(const struct options *options);
 int command_stop(const struct options *options);

@@ -210,12 +210,14 @@ static bool replaced(struct client *client, const json_t *welcome,
            client_wait_closed(client, HANDSHAKE_MOST_MS);
 }
 
-static void register_owner(struct client *client, const struct lifecycle_process *owner) {
+static void register_owner(struct client *client, const struct options *options) {
+    const struct lifecycle_process *owner = &options->owner;
     json_t *request;
     if (owner->pid == 0)
         return;
     request = process_json((int64_t)owner->pid, owner->start);
     json_object_set_new(request, "type", json_string("adopt"));
+    json_object_set_new(request, "role", json_string(options->owner_is_front ? "front" : "editor"));
     json_decref(client_request(client, request, 5000));
 }
 
@@ -248,7 +250,7 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
     if (!state)
         client_wait_closed(client, HANDSHAKE_MOST_MS);
     else if (!replaced(client, state, &launch->options.owner)) {
-        register_owner(client, &launch->options.owner);
+        register_owner(client, &launch->options);
         state = settled_state(client, state);
         outcome = judge(launch, client, state);
     }

@@ -71,6 +71,11 @@ static bool set_owner_start(struct options *options, const char *value) {
     return valid;
 }
 
+static bool set_owner_role(struct options *options, const char *value) {
+    options->owner_is_front = strcmp(value, "front") == 0;
+    return options->owner_is_front || strcmp(value, "editor") == 0;
+}
+
 static bool is_variable_name(const char *name) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
     return name[0] && strchr(letters, name[0]) &&
@@ -182,6 +187,8 @@ static const struct flag flags[] = {
      "the process that the server belongs to"},
     {"owner-start", "TOKEN", SCOPE_START, true, set_owner_start,
      "the owner's start time, as /proc/PID/stat tells it (looked up)"},
+    {"owner-role", "ROLE", SCOPE_START, false, set_owner_role,
+     "what the owner is: editor, or front for `tether mcp` (editor)"},
     {"owner-env", "NAME", SCOPE_START, false, set_owner_env,
      "a further variable that tells the server its owner (repeatable)"},
     {"ready", "HOW", SCOPE_START, false, set_ready,

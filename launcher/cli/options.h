@@ -44,6 +44,7 @@ struct options {
     int pairs_passed;               /* how many were blocked so far */
     bool hold_ports;                /* the daemon listens, and hands the sockets down */
     struct lifecycle_process owner; /* pid 0: none */
+    bool owner_is_front;            /* it is a stdio front, no editor */
     bool owner_named, owner_wrong;  /* while words are read: was there an owner, and a bad one */
     const char *aliases[OPTIONS_MAX_ALIASES];
     size_t alias_count;

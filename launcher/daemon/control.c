@@ -274,6 +274,10 @@ static void on_leave(struct session *session, const json_t *message) {
         return;
     }
     feed(session, event, NULL);
+    /* Whoever leaves may take the end of its connection for the end of its record. */
+    if (session->connected && session->process.pid > 0 &&
+        !lifecycle_session_find(&session->control->daemon->life, session->id))
+        records_remove_session(&session->control->daemon->dir, session->process.pid);
     control_disconnect(session);
 }
 
@@ -284,8 +288,15 @@ static void request_status(struct session *session, const json_t *message) {
     session_send(session, reply);
 }
 
+struct log_request {
+    json_t *lines;
+    const char *since; /* a line's stamp; "" for all */
+};
+
 static void add_log_line(void *context, const char *line, size_t length) {
-    json_array_append_new(context, json_stringn(line, length));
+    const struct log_request *request = context;
+    if (strncmp(line, request->since, strlen(request->since)) >= 0)
+        json_array_append_new(request->lines, json_stringn(line, length));
 }
 
 /* The newest of these lines that fit into a line of the protocol; takes the reference. In JSON a
@@ -309,17 +320,19 @@ static json_t *newest_that_fit(json_t *lines) {
 static void request_logs(struct session *session, const json_t *message) {
     int64_t count = message_number(message, "n", 0);
     json_t *reply = json_pack("{s:O, s:b}", "id", json_object_get(message, "id"), "ok", 1);
-    json_t *lines = json_array();
+    struct log_request request = {json_array(), ""};
+    if (json_is_true(json_object_get(message, "since_start")))
+        request.since = session->control->daemon->log.began;
     if (count > 0)
         log_tail(&session->control->daemon->dir, "server.log",
-                 (size_t)(count < LOG_LINES_MOST ? count : LOG_LINES_MOST), add_log_line, lines);
-    json_object_set_new(reply, "lines", newest_that_fit(lines));
+                 (size_t)(count < LOG_LINES_MOST ? count : LOG_LINES_MOST), add_log_line, &request);
+    json_object_set_new(reply, "lines", newest_that_fit(request.lines));
     session_send(session, reply);
     session->wants_log = json_is_true(json_object_get(message, "follow"));
 }
 
-/* Registers the owner that a second `launch` named: from now on it counts as an editor that has no
- * connection, until it connects itself or its process ends. */
+/* Registers the owner that a second `launch` named: from now on it counts as an editor (or front)
+ * without a connection, until it connects itself or its process ends. */
 static void request_adopt(struct session *session, const json_t *message);
 
 /* The process that a message names by pid and perhaps start; pid 0 if that can be none. */
@@ -500,7 +513,8 @@ static void on_connection(uv_stream_t *server, int status) {
 }
 
 /* A session without a connection of its own: it counts as long as its process lives. */
-static void add_process_session(struct control *control, const struct os_identity *identity) {
+static void add_process_session(struct control *control, const struct os_identity *identity,
+                                enum lifecycle_role role) {
     struct session *owner = session_create(control);
     uint32_t id = owner ? owner->id : 0;
     if (!owner)
@@ -508,7 +522,7 @@ static void add_process_session(struct control *control, const struct os_identit
     owner->process = *identity;
     watch_create(&owner->watch, &control->daemon->loop, identity,
                  control->daemon->options->config.poll_ms, on_process_end, owner);
-    introduce(owner, LIFECYCLE_ROLE_EDITOR, 0, NULL);
+    introduce(owner, role, 0, NULL);
     owner = find(control, id); /* gone if it was not admitted */
     if (owner)
         write_session_record(owner);
@@ -518,6 +532,9 @@ static void request_adopt(struct session *session, const json_t *message) {
     struct control *control = session->control;
     struct os_identity identity = read_identity(message);
     const json_t *id = json_object_get(message, "id");
+    enum lifecycle_role role = strcmp(message_text(message, "role"), "front") == 0
+                                   ? LIFECYCLE_ROLE_FRONT
+                                   : LIFECYCLE_ROLE_EDITOR;
     if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
         session_send_reply(session, id, false, "bad-owner", "your pids mean nothing here");
         return;
@@ -526,8 +543,8 @@ static void request_adopt(struct session *session, const json_t *message) {
         session_send_reply(session, id, false, "bad-owner", "there is no such process");
         return;
     }
-    if (!find_process(control, LIFECYCLE_ROLE_EDITOR, &identity))
-        add_process_session(control, &identity);
+    if (!find_process(control, role, &identity))
+        add_process_session(control, &identity, role);
     session_send_reply(session, id, true, NULL, NULL);
 }
 

@@ -235,6 +235,7 @@ void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn 
                         .echo = echo,
                         .on_line = on_line,
                         .context = context};
+    stamp_now(log->began);
 }
 
 void log_finish(struct log *log) {

@@ -46,6 +46,7 @@ struct log {
     struct log_pending pending[2]; /* stdout and stderr */
     bool echo;                     /* lines go to the terminal, too */
     uint64_t number;               /* of the last line */
+    char began[32];                /* when; lines of the file sort by such stamps */
     uint64_t lost;                 /* bytes that could not be written */
     char *last[LOG_LAST_LINES];    /* of the server's current run, a ring */
     unsigned last_count;

@@ -29,9 +29,10 @@ static uint32_t mix(unsigned round, uint32_t b, uint32_t c, uint32_t d) {
 
 static void add_block(uint32_t hash[5], const unsigned char block[BLOCK]) {
     uint32_t w[ROUNDS], a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4];
-    for (unsigned i = 0; i < ROUNDS; i++)
-        w[i] =
-            i < 16 ? load(block + 4 * i) : rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    for (size_t i = 0; i < 16; i++)
+        w[i] = load(block + 4 * i);
+    for (unsigned i = 16; i < ROUNDS; i++)
+        w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     for (unsigned i = 0; i < ROUNDS; i++) {
         uint32_t next = rotate(a, 5) + mix(i, b, c, d) + e + w[i];
         e = d;

@@ -73,18 +73,11 @@ static int begin(struct websocket_client *client, const struct websocket_client_
 void websocket_client_open(struct websocket_client *client, uv_loop_t *loop,
                            const struct websocket_client_options *options,
                            const struct websocket_client_events *events, void *context) {
-    struct websocket_stream_limits limits = {
-        .message = options->message ? options->message : 32 * 1024 * 1024,
-        .queue = options->queue ? options->queue : 64 * 1024 * 1024,
-        .handshake_ms = options->handshake_ms ? options->handshake_ms : 5000,
-        .ping_ms = options->ping_ms ? options->ping_ms : 15000,
-        .close_ms = options->close_ms ? options->close_ms : 2000,
-    };
     struct error err;
     client->events = events;
     client->context = context;
-    websocket_stream_init(&client->stream, loop, WEBSOCKET_PEER_SERVER, &limits, &stream_events,
-                          client);
+    websocket_stream_init(&client->stream, loop, WEBSOCKET_PEER_SERVER, &options->limits,
+                          &stream_events, client);
     if (begin(client, options, &err) < 0)
         websocket_stream_fail(&client->stream, err.code, err.message);
 }

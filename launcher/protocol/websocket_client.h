@@ -32,16 +32,11 @@ struct websocket_client_events {
     void (*on_close)(void *context, struct websocket_client *client, int code, const char *why);
 };
 
-/* 0: the default. */
 struct websocket_client_options {
-    uint16_t port;         /* on 127.0.0.1 */
-    const char *path;      /* NULL: /editor */
-    const char *token;     /* NULL: none; copied */
-    size_t message;        /* bytes; 32 MiB */
-    size_t queue;          /* bytes that may wait for the server to read; 64 MiB */
-    unsigned handshake_ms; /* connecting included; 5000 */
-    unsigned ping_ms;      /* after so long a silence; 15000. Three times that: the end */
-    unsigned close_ms;     /* for the server's part of the closing handshake; 2000 */
+    uint16_t port;                         /* on 127.0.0.1 */
+    const char *path;                      /* NULL: /editor */
+    const char *token;                     /* NULL: none; copied */
+    struct websocket_stream_limits limits; /* zeroed: the defaults */
 };
 
 struct websocket_client {

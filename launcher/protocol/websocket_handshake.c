@@ -221,11 +221,13 @@ struct answer {
 
 static bool read_header(const struct line *line, const char *accept, struct answer *answer) {
     const char *colon = memchr(line->text, ':', line->length);
-    const char *value = colon ? colon + 1 : NULL;
-    size_t name = colon ? (size_t)(colon - line->text) : 0;
-    size_t length = line->length - name - (colon ? 1 : 0);
-    if (!is_name(line->text, name))
+    const char *value;
+    size_t name, length;
+    if (!colon || !is_name(line->text, (size_t)(colon - line->text)))
         return false;
+    value = colon + 1;
+    name = (size_t)(colon - line->text);
+    length = line->length - name - 1;
     trim(&value, &length);
     if (is_word(line->text, name, "upgrade")) {
         answer->upgrades++;

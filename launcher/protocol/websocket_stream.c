@@ -332,20 +332,31 @@ static void on_timer(uv_timer_t *timer) {
 
 /* ---- the owner's side ---- */
 
+static struct websocket_stream_limits with_defaults(const struct websocket_stream_limits *given) {
+    const size_t mebibyte = (size_t)1024 * 1024;
+    return (struct websocket_stream_limits){
+        .message = given->message ? given->message : 32 * mebibyte,
+        .queue = given->queue ? given->queue : 64 * mebibyte,
+        .handshake_ms = given->handshake_ms ? given->handshake_ms : 5000,
+        .ping_ms = given->ping_ms ? given->ping_ms : 15000,
+        .close_ms = given->close_ms ? given->close_ms : 2000,
+    };
+}
+
 void websocket_stream_init(struct websocket_stream *stream, uv_loop_t *loop,
                            enum websocket_peer peer, const struct websocket_stream_limits *limits,
                            const struct websocket_stream_events *events, void *context) {
     memset(stream, 0, offsetof(struct websocket_stream, buffer));
     stream->events = events;
     stream->context = context;
-    stream->limits = *limits;
+    stream->limits = with_defaults(limits);
     stream->masks = peer == WEBSOCKET_PEER_SERVER;
-    websocket_reader_init(&stream->reader, peer, limits->message);
+    websocket_reader_init(&stream->reader, peer, stream->limits.message);
     uv_tcp_init(loop, &stream->tcp); /* neither of these can fail: nothing is opened yet */
     uv_timer_init(loop, &stream->timer);
     stream->tcp.data = stream->timer.data = stream;
     stream->open_handles = 2;
-    uv_timer_start(&stream->timer, on_timer, limits->handshake_ms, 0);
+    uv_timer_start(&stream->timer, on_timer, stream->limits.handshake_ms, 0);
 }
 
 void websocket_stream_start(struct websocket_stream *stream) {

@@ -34,11 +34,13 @@ struct websocket_stream_events {
     void (*on_gone)(void *context);
 };
 
+/* 0: the default. */
 struct websocket_stream_limits {
-    size_t message, queue; /* bytes; queue counts what a waiting message costs in all */
-    unsigned handshake_ms; /* from init until it is open */
-    unsigned ping_ms;      /* of silence; three times that is the end */
-    unsigned close_ms;     /* for the peer's part of the end */
+    size_t message; /* bytes; 32 MiB */
+    size_t queue;   /* bytes that may wait for the peer to read, with what they cost; 64 MiB */
+    unsigned handshake_ms; /* from init until it is open; 5000 */
+    unsigned ping_ms;  /* of silence, until the peer is asked; 15000. Three times that: the end */
+    unsigned close_ms; /* for the peer's part of the end; 2000 */
 };
 
 struct websocket_stream {

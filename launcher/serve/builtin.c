@@ -2,8 +2,8 @@
 #include "editors.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../utf8.h"

@@ -67,7 +67,7 @@ void call_answer(struct call *call, json_t *result) {
     struct buffer *out = &call->serve->text;
     if (call->modern)
         mcp_dress_result(result, strcmp(call->method, "resources/read") == 0);
-    buffer_clear(out, 256 * 1024);
+    buffer_clear(out, SERVE_TEXT_KEPT);
     rpc_add_result_begin(out, call->id);
     rpc_add_json(out, result);
     rpc_add_result_end(out);
@@ -77,7 +77,7 @@ void call_answer(struct call *call, json_t *result) {
 
 static void answer_error(struct call *call, int code, const char *text, const json_t *data) {
     struct buffer *out = &call->serve->text;
-    buffer_clear(out, 256 * 1024);
+    buffer_clear(out, SERVE_TEXT_KEPT);
     rpc_add_error(out, call->id, code, text, data);
     send_and_release(call, mcp_status_of(call->modern, code));
 }
@@ -190,8 +190,8 @@ static json_t *legacy_capabilities(const struct session *session) {
 
 static json_t *context_of(const struct mcp_request *request) {
     const struct session *session = request->session;
-    json_t *client = request->modern ? json_object_get(request->meta, META_CLIENT)
-                                     : session->client;
+    json_t *client =
+        request->modern ? json_object_get(request->meta, META_CLIENT) : session->client;
     json_t *capabilities = request->modern
                                ? json_incref(json_object_get(request->meta, META_CAPABILITIES))
                                : legacy_capabilities(session);
@@ -205,7 +205,8 @@ static void attach(struct call *call, struct mcp_request *request) {
     json_decref(call->id);
     json_decref(call->progress_token);
     call->id = json_incref(request->message.id);
-    call->progress_token = json_is_string(token) || json_is_integer(token) ? json_incref(token) : NULL;
+    call->progress_token =
+        json_is_string(token) || json_is_integer(token) ? json_incref(token) : NULL;
     call->progressed = false;
     call->log_level = mcp_log_level(rpc_text(request->meta, META_LOG_LEVEL));
     call->json_fine = http_accepts(accept, "application/json");
@@ -227,9 +228,9 @@ static struct call *create(struct mcp_request *request, struct editor *editor) {
     call->modern = request->modern;
     call->session = request->session;
     snprintf(call->method, sizeof call->method, "%s", request->message.method);
+    input_digest(&request->message, call->digest);
     if (request->modern) {
         call->capabilities = mcp_capabilities_of(json_object_get(request->meta, META_CAPABILITIES));
-        input_digest(&request->message, call->digest);
     } else {
         call->capabilities = request->session->capabilities;
         request->session->calls++;
@@ -240,13 +241,29 @@ static struct call *create(struct mcp_request *request, struct editor *editor) {
     return call;
 }
 
+/* A legacy client that lost its connection may send the same request again: it gets the answer of
+ * the call that is under way. True: there is a call of this id, and it has been dealt with. */
+static bool is_repeated(struct mcp_request *request) {
+    struct call *call;
+    uint8_t digest[SHA256_SIZE];
+    if (request->modern)
+        return false;
+    call = call_find(request->serve, request->session, request->message.id);
+    if (!call)
+        return false;
+    input_digest(&request->message, digest);
+    if (!call->connection && seal_equal(digest, call->digest, SHA256_SIZE))
+        attach(call, request);
+    else
+        mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
+    return true;
+}
+
 void call_start(struct mcp_request *request, struct editor *editor) {
     json_t *params = request->message.params;
     struct call *call;
-    if (!request->modern && call_find(request->serve, request->session, request->message.id)) {
-        mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
+    if (is_repeated(request))
         return;
-    }
     call = create(request, editor);
     if (!call) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
@@ -413,28 +430,37 @@ void calls_session_gone(struct session *session) {
 }
 
 void calls_end(struct serve *serve) {
-    while (serve->calls) {
-        tell_cancelled(serve->calls, "the server is stopping");
-        call_fail(serve->calls, 0,
+    struct call *call;
+    while ((call = serve->calls) != NULL) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): call_fail has taken the last one out */
+        tell_cancelled(call, "the server is stopping");
+        call_fail(call, 0,
                   "Tether's server was stopped or restarted before the Godot editor answered. Try "
                   "again in a moment.",
                   NULL);
     }
 }
 
-void calls_init(struct serve *serve) {
-    uint64_t limit = SERVE_CALL_MS, number;
+/* A limit of one's own; anything but a number of milliseconds leaves ours. */
+static uint64_t call_limit(void) {
     const char *given = getenv("TETHER_CALL_LIMIT_MS");
-    char *end;
-    if (given && given[0] >= '0' && given[0] <= '9') {
+    uint64_t number = 0;
+    char *end = NULL;
+    if (!given)
+        return SERVE_CALL_MS;
+    if (given[0] >= '0' && given[0] <= '9')
         number = strtoull(given, &end, 10);
-        if (*end == 0 && number > 0 && number <= UINT32_MAX)
-            limit = number;
-        else
-            fprintf(stderr, "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; "
-                            "the default is taken\n", given);
-    }
-    deadlines_add(&serve->deadlines, &serve->call_time, limit, on_limit);
+    if (end && *end == 0 && number > 0 && number <= UINT32_MAX)
+        return number;
+    fprintf(stderr,
+            "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; the default is "
+            "taken\n",
+            given);
+    return SERVE_CALL_MS;
+}
+
+void calls_init(struct serve *serve) {
+    deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
     deadlines_add(&serve->deadlines, &serve->gone_time, 0, on_park);

@@ -1,9 +1,9 @@
 /* Requests on their way through an editor.
  *
  * A call ends in exactly one of these ways: the editor answers, is gone, or takes too long; or the
- * client does not want the answer any more. Until something else than the answer has to be sent, its
- * HTTP answer is undecided: an answer that comes soon is plain JSON, a later one is the end of a
- * stream. */
+ * client does not want the answer any more. Until something else than the answer has to be sent,
+ * its HTTP answer is undecided: an answer that comes soon is plain JSON, a later one is the end of
+ * a stream. */
 #ifndef TETHER_SERVE_CALL_H
 #define TETHER_SERVE_CALL_H
 

@@ -11,7 +11,7 @@
 
 #include <uv.h>
 
-enum { DEADLINE_CLASSES = 12 };
+enum { DEADLINE_CLASSES = 16 };
 
 struct deadline;
 struct deadlines;

@@ -5,19 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../protocol/websocket_stream.h"
 #include "editor_request.h"
 
-enum { BACKLOG = 64, PENDING_MOST = 16 };
-
-static const struct editor_socket_limits defaults = {
-    .message = 32 * 1024 * 1024,
-    .queue = 64 * 1024 * 1024,
-    .connections = 32,
-    .handshake_ms = 5000,
-    .ping_ms = 15000,
-    .close_ms = 2000,
-};
+enum { BACKLOG = 64, PENDING_MOST = 16, CONNECTIONS_MOST = 32 };
 
 struct editor_socket {
     struct websocket_stream stream;
@@ -38,9 +28,9 @@ static void answer(struct editor_socket *socket, int status, const char *why) {
                                         : "";
     int length = snprintf(text, sizeof text,
                           "HTTP/1.1 %d %s\r\n%sConnection: close%s\r\n"
-                          "Content-Type: text/plain\r\nContent-Length: %zu\r\n\r\n%s\n",
+                          "Content-Type: text/plain\r\nContent-Length: %u\r\n\r\n%s\n",
                           status, editor_status_text(status), extra,
-                          status == 426 ? ", Upgrade" : "", strlen(why) + 1, why);
+                          status == 426 ? ", Upgrade" : "", (unsigned)strlen(why) + 1, why);
     if (length > 0 && (size_t)length < sizeof text)
         websocket_stream_write(&socket->stream, text, (size_t)length);
     websocket_stream_refuse(&socket->stream, -EACCES, why);
@@ -94,7 +84,7 @@ static void on_head(void *context, const char *head, size_t length) {
         os_socket_port((os_handle)handle, &port);
     if (head)
         status = editor_request_check(head, length, port, server->token, accept, &why);
-    if (status == 101 && server->open_count >= server->limits.connections) {
+    if (status == 101 && server->open_count >= server->connections_most) {
         status = 503;
         why = "too many editors are connected";
     }
@@ -141,11 +131,6 @@ static const struct websocket_stream_events stream_events = {
     .on_head = on_head, .on_message = on_text, .on_end = on_end, .on_gone = on_gone};
 
 static struct editor_socket *add_socket(struct editor_socket_server *server) {
-    struct websocket_stream_limits limits = {.message = server->limits.message,
-                                             .queue = server->limits.queue,
-                                             .handshake_ms = server->limits.handshake_ms,
-                                             .ping_ms = server->limits.ping_ms,
-                                             .close_ms = server->limits.close_ms};
     struct editor_socket *socket = malloc(sizeof *socket);
     if (!socket)
         return NULL;
@@ -156,8 +141,8 @@ static struct editor_socket *add_socket(struct editor_socket_server *server) {
     socket->next = server->sockets;
     server->sockets = socket;
     server->pending_count++;
-    websocket_stream_init(&socket->stream, server->listener.loop, WEBSOCKET_PEER_CLIENT, &limits,
-                          &stream_events, socket);
+    websocket_stream_init(&socket->stream, server->listener.loop, WEBSOCKET_PEER_CLIENT,
+                          &server->limits, &stream_events, socket);
     return socket;
 }
 
@@ -191,19 +176,6 @@ static void on_connection(uv_stream_t *listener, int status) {
 
 /* ---- the owner's side ---- */
 
-static size_t or_default(size_t value, size_t other) {
-    return value ? value : other;
-}
-
-static void fill_in(struct editor_socket_limits *limits) {
-    limits->message = or_default(limits->message, defaults.message);
-    limits->queue = or_default(limits->queue, defaults.queue);
-    limits->connections = (unsigned)or_default(limits->connections, defaults.connections);
-    limits->handshake_ms = (unsigned)or_default(limits->handshake_ms, defaults.handshake_ms);
-    limits->ping_ms = (unsigned)or_default(limits->ping_ms, defaults.ping_ms);
-    limits->close_ms = (unsigned)or_default(limits->close_ms, defaults.close_ms);
-}
-
 int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, os_handle listener,
                          const char *token, const struct editor_socket_events *events,
                          void *context, struct error *err) {
@@ -211,13 +183,14 @@ int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, o
     int rc;
     if (length == 0 || length >= sizeof server->token) {
         os_handle_close(&listener);
-        return error_set(err, -EINVAL, "the editors' port needs a token of 1 to %zu characters",
-                         sizeof server->token - 1);
+        return error_set(err, -EINVAL, "the editors' port needs a token of 1 to %u characters",
+                         (unsigned)sizeof server->token - 1);
     }
     memcpy(server->token, token, length + 1);
     server->events = events;
     server->context = context;
-    fill_in(&server->limits);
+    if (server->connections_most == 0)
+        server->connections_most = CONNECTIONS_MOST;
     uv_tcp_init(loop, &server->listener);
     server->listener.data = server;
     server->listening = true;

@@ -17,6 +17,7 @@
 
 #include "../error.h"
 #include "../os/os.h"
+#include "../protocol/websocket_stream.h"
 
 struct editor_socket;
 
@@ -33,30 +34,22 @@ struct editor_socket_events {
     void (*on_close)(void *context, struct editor_socket *socket, const char *why);
 };
 
-/* 0: the default. */
-struct editor_socket_limits {
-    size_t message;        /* bytes; 32 MiB */
-    size_t queue;          /* bytes that may wait for an editor to read; 64 MiB */
-    unsigned connections;  /* 32 */
-    unsigned handshake_ms; /* 5000 */
-    unsigned ping_ms;      /* after so long a silence; 15000. Three times that: dropped */
-    unsigned close_ms;     /* for a peer's part of the closing handshake; 2000 */
-};
-
 struct editor_socket_server {
     uv_tcp_t listener;
     bool listening;
     const struct editor_socket_events *events;
     void *context;
-    struct editor_socket_limits limits; /* may be set between init of the memory and listen */
-    struct editor_socket *sockets;      /* newest first; those not yet let in too */
+    struct websocket_stream_limits limits; /* may be set before listen; zeroed: the defaults */
+    unsigned connections_most;             /* the same; 0: 32 */
+    struct editor_socket *sockets;         /* newest first; those not yet let in too */
     unsigned open_count, pending_count;
     char token[256];
 };
 
 /* Starts to serve on a listening socket, which it takes over also when it fails. The memory of the
- * server must be zeroed before, except for limits, and must stay until the loop has let go of it
- * after finish. The events must stay as long; the token is copied. -EINVAL: no token, or too long.
+ * server must be zeroed before, except for what may be set, and must stay until the loop has let go
+ * of it after finish. The events must stay as long; the token is copied. -EINVAL: no token, or too
+ * long.
  */
 int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, os_handle listener,
                          const char *token, const struct editor_socket_events *events,

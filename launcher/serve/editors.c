@@ -56,8 +56,7 @@ static void refuse(struct editor *editor, const json_t *id, int code, const char
 static struct editor *choose(const struct serve *serve) {
     struct editor *best = NULL;
     for (struct editor *editor = serve->editors; editor; editor = editor->next)
-        if (editor->greeted && !editor->closing &&
-            (!best || editor->activated > best->activated))
+        if (editor->greeted && !editor->closing && (!best || editor->activated > best->activated))
             best = editor;
     return best;
 }

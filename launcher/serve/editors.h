@@ -1,7 +1,8 @@
 /* The editors that are connected, what they offer, and which of them is the active one.
  *
  * Clients see the active editor only: what it registered, and the two tools of our own. The active
- * one is the one that said so last or was selected last; else the one that has been there longest. */
+ * one is the one that said so last or was selected last; else the one that has been there longest.
+ */
 #ifndef TETHER_SERVE_EDITORS_H
 #define TETHER_SERVE_EDITORS_H
 

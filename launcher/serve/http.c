@@ -6,8 +6,8 @@
 
 enum {
     BACKLOG = 511,
-    FRESH_MS = 1000,  /* while draining: for the first request of a connection */
-    BETWEEN_MS = 50,  /* and for a further one */
+    FRESH_MS = 1000, /* while draining: for the first request of a connection */
+    BETWEEN_MS = 50, /* and for a further one */
     LINGER_MOST = 1024 * 1024,
 };
 
@@ -87,8 +87,7 @@ void http_linger(struct http_connection *connection) {
 /* ---- deadlines ---- */
 
 static void on_overdue(struct deadline *deadline) {
-    struct http_connection *connection =
-        deadline_owner(deadline, struct http_connection, deadline);
+    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
     http_refuse(connection, 408, "the request takes too long");
     http_flush(connection);
 }
@@ -102,8 +101,7 @@ static void on_write_stalled(struct deadline *deadline) {
 }
 
 static void on_quiet(struct deadline *deadline) {
-    struct http_connection *connection =
-        deadline_owner(deadline, struct http_connection, deadline);
+    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
     struct buffer *out = http_output(connection);
     if (connection->parser.http_minor > 0)
         buffer_add_literal(out, "3\r\n:\n\n\r\n");
@@ -118,7 +116,7 @@ static void on_quiet(struct deadline *deadline) {
 static void set_deadline(struct http_connection *connection) {
     struct http_server *server = connection->server;
     struct deadline_class *class = NULL;
-    if (connection->closed || connection->state == HTTP_CLOSING ||
+    if (connection->closed || connection->resuming || connection->state == HTTP_CLOSING ||
         connection->state == HTTP_STREAMING)
         return;
     if (connection->state == HTTP_READING)
@@ -146,7 +144,8 @@ static void dispatch(struct http_connection *connection) {
 }
 
 static bool can_go_on(const struct http_connection *connection) {
-    return !connection->closed && connection->state == HTTP_READING && !connection->writing;
+    return !connection->closed && connection->state == HTTP_READING && !connection->writing &&
+           !connection->resuming;
 }
 
 static void stop_reading(struct http_connection *connection) {
@@ -245,6 +244,25 @@ static void go_on(struct http_connection *connection) {
     set_deadline(connection);
 }
 
+static void on_resume(struct deadline *deadline) {
+    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
+    connection->resuming = false;
+    go_on(connection);
+}
+
+/* The next request is not handled out of the answer to the last: whoever answers is in the middle
+ * of something that it could change. */
+static void resume(struct http_connection *connection) {
+    if (connection->closed)
+        return;
+    if (connection->ahead.length == 0) {
+        go_on(connection);
+        return;
+    }
+    connection->resuming = true;
+    deadline_start(&connection->deadline, &connection->server->resume_time);
+}
+
 /* An answer that was given at once is followed by the next request in feed; one that was given
  * later has nobody to do that. */
 void http_answered(struct http_connection *connection) {
@@ -261,7 +279,7 @@ void http_answered(struct http_connection *connection) {
     connection->state = HTTP_READING;
     if (held) {
         http_flush(connection);
-        go_on(connection);
+        resume(connection);
     }
 }
 
@@ -297,11 +315,11 @@ static void link_connection(struct http_server *server, struct http_connection *
     server->count++;
 }
 
-/* Whose connection it is, is asked once. Nobody's any more is refused, too: who writes and closes at
- * once would get in otherwise. Where the system does not tell, the rest has to do. */
+/* Whose connection it is, is asked once. Nobody's any more is refused, too: who writes and closes
+ * at once would get in otherwise. Where the system does not tell, the rest has to do. */
 static bool is_stranger(const struct http_connection *connection) {
     uv_os_fd_t handle;
-    uint32_t user;
+    uint32_t user = 0;
     int rc = uv_fileno((const uv_handle_t *)&connection->tcp, &handle);
     if (rc == 0)
         rc = os_tcp_peer_user((os_handle)handle, &user);
@@ -362,6 +380,7 @@ int http_server_init(struct http_server *server, uv_loop_t *loop, struct deadlin
     deadlines_add(deadlines, &server->write_time, HTTP_WRITE_MS, on_write_stalled);
     deadlines_add(deadlines, &server->quiet_time, HTTP_QUIET_MS, on_quiet);
     deadlines_add(deadlines, &server->fresh_time, FRESH_MS, on_idle);
+    deadlines_add(deadlines, &server->resume_time, 0, on_resume);
     if (rc == 0)
         rc = uv_tcp_open(&server->listener, (uv_os_sock_t)listener);
     if (rc == 0)
@@ -384,9 +403,9 @@ void http_server_drain(struct http_server *server) {
     for (struct http_connection *connection = server->first; connection; connection = next) {
         next = connection->next;
         connection->keep_alive = false;
-        if (connection->state == HTTP_READING && !connection->begun)
-            deadline_start(&connection->deadline, connection->served ? &server->idle_time
-                                                                     : &server->fresh_time);
+        if (connection->state == HTTP_READING && !connection->begun && !connection->resuming)
+            deadline_start(&connection->deadline,
+                           connection->served ? &server->idle_time : &server->fresh_time);
     }
     tell_drained(server);
 }

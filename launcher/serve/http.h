@@ -18,10 +18,11 @@
 #include "buffer.h"
 #include "deadline.h"
 #include "http_check.h"
+#include "modern_check.h"
 
 enum {
-    HTTP_HEADER_MOST = 16 * 1024,        /* all of a request but its body */
-    HTTP_BODY_MOST = 4 * 1024 * 1024,    /* */
+    HTTP_HEADER_MOST = 16 * 1024, /* all of a request but its body */
+    HTTP_BODY_MOST = 4 * 1024 * 1024,
     HTTP_CONNECTIONS_MOST = 256,         /* beyond: the one that does least makes room */
     HTTP_AHEAD_MOST = 64 * 1024,         /* what a client may send ahead of an answer */
     HTTP_BACKLOG_MOST = 8 * 1024 * 1024, /* events that a client does not fetch */
@@ -37,17 +38,12 @@ enum {
 
 struct http_connection;
 
-/* A header "Mcp-Param-NAME: value". */
-struct http_parameter {
-    const char *name, *value;
-};
-
 /* Valid until the handler returns. */
 struct http_request {
     unsigned method; /* as llhttp numbers them */
     const char *path;
     const char *headers[HTTP_HEADER_COUNT]; /* NULL: not there */
-    struct http_parameter parameters[HTTP_PARAMETERS_MOST];
+    struct modern_parameter parameters[HTTP_PARAMETERS_MOST];
     size_t parameter_count;
     const char *body;
     size_t length;
@@ -68,7 +64,7 @@ struct http_server {
     struct http_connection *first, *last; /* by age */
     unsigned count;
     struct deadline_class header_time, body_time, idle_time, linger_time, write_time, quiet_time,
-        fresh_time;
+        fresh_time, resume_time;
     struct buffer scratch; /* what goes out next, to `writer` */
     struct http_connection *writer;
     bool listening, draining;

@@ -84,14 +84,16 @@ bool http_host_is_ours(const char *host, uint16_t port) {
     return given == 0 || given == port;
 }
 
-bool http_origin_is_local(const char *origin) {
-    if (strncasecmp(origin, "http://", 7) == 0)
-        origin += 7;
-    else if (strncasecmp(origin, "https://", 8) == 0)
-        origin += 8;
-    else
+bool http_origin_is_ours(const char *origin, uint16_t port) {
+    static const char scheme[] = "http://";
+    int given;
+    if (strncasecmp(origin, scheme, sizeof scheme - 1) != 0)
         return false;
-    return take_loopback(&origin) && take_port(origin) >= 0;
+    origin += sizeof scheme - 1;
+    if (!take_loopback(&origin))
+        return false;
+    given = take_port(origin);
+    return given == port || (given == 0 && port == 80);
 }
 
 /* Whether the element, without its parameters, is this type or a range that includes it. */

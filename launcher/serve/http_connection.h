@@ -37,12 +37,15 @@ struct http_connection {
     uint64_t served;
     uint64_t deadline_for; /* the number of the request that the deadline is about */
     bool closed, shut, reading, writing;
+    bool resuming; /* what came ahead is dealt with as soon as nothing else is being done */
     void (*on_gone)(void *user);
     void *user;
 
     /* the request */
     llhttp_t parser;
     enum http_line line;
+    const char *input_end; /* of what the parser is fed with */
+    int chunk_end;         /* bytes of a line's end that are due behind a chunk */
     bool begun, headers_done, whole, keep_alive, bad_header;
     int reject; /* HTTP status; 0: nothing is wrong */
     const char *reject_text;

@@ -148,7 +148,7 @@ static int check_sender(struct http_connection *connection) {
         return refuse(connection, 400, "a header is missing, there twice, or not valid");
     if (!http_host_is_ours(host, server->port))
         return refuse(connection, 403, "this Host is not where this server is");
-    if (origin && !http_origin_is_local(origin))
+    if (origin && !http_origin_is_ours(origin, server->port))
         return refuse(connection, 403, "pages of this Origin may not use this server");
     if (server->token && connection->parser.method != HTTP_OPTIONS &&
         !http_token_matches(header(connection, HTTP_AUTHORIZATION), server->token))
@@ -180,9 +180,27 @@ static int on_headers(llhttp_t *parser) {
     return 0;
 }
 
+/* What is behind the data of a chunk: the parser passes over any two bytes there, which would be
+ * another place where two readers see two things. False: it is not the end of a line. */
+static bool check_chunk_end(struct http_connection *connection, const char *at) {
+    while (connection->chunk_end > 0 && at < connection->input_end) {
+        if (*at++ != (connection->chunk_end == 2 ? '\r' : '\n'))
+            return false;
+        connection->chunk_end--;
+    }
+    return true;
+}
+
+static const char wrong_chunk[] = "a chunk is not as long as it says";
+
 /* A body that comes in one piece is left where it is. */
 static int on_body(llhttp_t *parser, const char *at, size_t length) {
     struct http_connection *connection = parser->data;
+    if ((parser->flags & F_CHUNKED) && parser->content_length == 0) {
+        connection->chunk_end = 2;
+        if (!check_chunk_end(connection, at + length))
+            return refuse(connection, 400, wrong_chunk);
+    }
     if (connection->body_length + length > HTTP_BODY_MOST)
         return refuse(connection, 413, "the body is too large");
     if (connection->body_length == 0) {
@@ -200,7 +218,8 @@ static int on_body(llhttp_t *parser, const char *at, size_t length) {
 static int on_complete(llhttp_t *parser) {
     struct http_connection *connection = parser->data;
     connection->whole = true;
-    connection->keep_alive = llhttp_should_keep_alive(parser) && !connection->server->draining;
+    connection->keep_alive =
+        parser->http_minor > 0 && llhttp_should_keep_alive(parser) && !connection->server->draining;
     return HPE_PAUSED;
 }
 
@@ -264,8 +283,17 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
     llhttp_t *parser = &connection->parser;
     llhttp_errno_t error;
     size_t used = length;
+    if (connection->line == HTTP_LINE_FIRST) { /* the request before is over, and so is its body */
+        connection->body_at = NULL;
+        connection->body_length = 0;
+    }
     if (!lines_are_strict(connection, data, length)) {
         refuse(connection, 400, "lines of headers end with CR LF and begin with a name");
+        return length;
+    }
+    connection->input_end = data + length;
+    if (!check_chunk_end(connection, data)) {
+        refuse(connection, 400, wrong_chunk);
         return length;
     }
     error = llhttp_execute(parser, data, length);

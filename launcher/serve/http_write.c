@@ -82,15 +82,31 @@ void http_flush(struct http_connection *connection) {
 /* ---- replies ---- */
 
 static const char *reason(int status) {
-    switch (status) {
-#define NAMED(number, name, text)                                                                  \
-    case number:                                                                                   \
-        return #text;
-        HTTP_STATUS_MAP(NAMED)
-#undef NAMED
-    default:
-        return "";
-    }
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {202, "Accepted"},
+        {204, "No Content"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {406, "Not Acceptable"},
+        {408, "Request Timeout"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "";
 }
 
 static void add_status(struct buffer *out, int status) {

@@ -114,9 +114,9 @@ static json_t *seal(const struct call *call, const char *kind, const char *state
 static json_t *wanted(struct call *call) {
     json_t *out = json_object();
     for (struct input *input = call->inputs; input; input = input->next) {
-        json_object_set_new(out, input->key,
-                            json_pack("{s:s, s:O}", "method", input->method, "params",
-                                      input->params));
+        json_object_set_new(
+            out, input->key,
+            json_pack("{s:s, s:O}", "method", input->method, "params", input->params));
         input->asked = true;
     }
     return out;
@@ -128,9 +128,9 @@ static void park(struct call *call) {
     struct http_connection *connection = call->connection;
     char number[24];
     int length = snprintf(number, sizeof number, "%" PRId64, call->number);
-    json_t *result = json_pack("{s:s, s:o, s:o}", "resultType", "input_required", "inputRequests",
-                               wanted(call), "requestState",
-                               seal(call, "call:", number, (size_t)length, SERVE_PARKED_MS));
+    json_t *result =
+        json_pack("{s:s, s:o, s:o}", "resultType", "input_required", "inputRequests", wanted(call),
+                  "requestState", seal(call, "call:", number, (size_t)length, SERVE_PARKED_MS));
     mcp_dress_result(result, false);
     buffer_clear(out, 65536);
     rpc_add_result_begin(out, call->id);
@@ -291,8 +291,7 @@ bool input_seal_result(struct call *call, json_t *result) {
     possible = keep_possible(call, requests, required);
     if (!possible && (requests || !json_is_string(state))) {
         if (json_object_size(required) > 0)
-            call_fail(call, MCP_MISSING_CAPABILITY,
-                      "the client has not declared what this needs",
+            call_fail(call, MCP_MISSING_CAPABILITY, "the client has not declared what this needs",
                       json_pack("{s:o}", "requiredCapabilities", required));
         else
             call_fail(call, 0, "The Godot editor wants input, but does not say which.", required);
@@ -300,9 +299,9 @@ bool input_seal_result(struct call *call, json_t *result) {
     }
     json_decref(required);
     if (json_is_string(state))
-        json_object_set_new(result, "requestState",
-                            seal(call, "own:", json_string_value(state),
-                                 json_string_length(state), STATE_MS));
+        json_object_set_new(
+            result, "requestState",
+            seal(call, "own:", json_string_value(state), json_string_length(state), STATE_MS));
     return true;
 }
 
@@ -326,9 +325,8 @@ static bool take_state(struct mcp_request *request, const json_t *state, bool *r
     uint8_t digest[SHA256_SIZE];
     bool good;
     input_digest(&request->message, digest);
-    good = json_is_string(state) &&
-           seal_open(&text, &serve->key, (uint64_t)os_clock_ms(), digest, json_string_value(state),
-                     json_string_length(state));
+    good = json_is_string(state) && seal_open(&text, &serve->key, (uint64_t)os_clock_ms(), digest,
+                                              json_string_value(state), json_string_length(state));
     if (good && text.length >= 5 && memcmp(text.data, "call:", 5) == 0) {
         good = call_resume(request, text.data + 5, text.length - 5, digest);
         *resumed = good;

@@ -47,12 +47,12 @@ static bool read_response(struct rpc_message *message) {
     return true;
 }
 
-static bool read_request(struct rpc_message *message, const json_t *method) {
+static bool read_request(struct rpc_message *message) {
     message->kind = message->id ? RPC_REQUEST : RPC_NOTIFICATION;
     message->params = json_object_get(message->root, "params");
-    if (!json_is_string(method))
+    message->method = rpc_text(message->root, "method");
+    if (!message->method)
         return complain(message, RPC_INVALID_REQUEST, "the method must be text");
-    message->method = json_string_value(method);
     if (message->params && !json_is_object(message->params))
         return complain(message, RPC_INVALID_PARAMS, "params must be an object");
     return true;
@@ -60,7 +60,6 @@ static bool read_request(struct rpc_message *message, const json_t *method) {
 
 static bool read_object(struct rpc_message *message) {
     json_t *id = json_object_get(message->root, "id");
-    json_t *method = json_object_get(message->root, "method");
     const char *version = rpc_text(message->root, "jsonrpc");
     if (id && is_id(id))
         message->id = id;
@@ -68,15 +67,16 @@ static bool read_object(struct rpc_message *message) {
         return complain(message, RPC_INVALID_REQUEST, "\"jsonrpc\" must be \"2.0\"");
     if (id && !message->id)
         return complain(message, RPC_INVALID_REQUEST, "an id is a number or a short text");
-    return method ? read_request(message, method) : read_response(message);
+    return json_object_get(message->root, "method") ? read_request(message)
+                                                    : read_response(message);
 }
 
 bool rpc_parse(struct rpc_message *message, const char *text, size_t length) {
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL;
     *message = (struct rpc_message){.root = NULL};
     if (!rpc_depth_is_fine(text, length))
         return complain(message, RPC_PARSE_ERROR, "this JSON is nested too deeply");
-    message->root =
-        length ? json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL) : NULL;
+    message->root = length ? json_loadb(text, length, flags, NULL) : NULL;
     if (!message->root)
         return complain(message, RPC_PARSE_ERROR, "this is not valid JSON in UTF-8");
     if (json_is_array(message->root))
@@ -158,5 +158,7 @@ void rpc_add_notification(struct buffer *out, const char *method, json_t *params
 }
 
 const char *rpc_text(const json_t *object, const char *key) {
-    return json_string_value(json_object_get(object, key));
+    const json_t *value = json_object_get(object, key);
+    const char *text = json_string_value(value);
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
 }

@@ -25,12 +25,12 @@ enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 struct rpc_message {
     json_t *root; /* owned; all below are parts of it */
     enum rpc_kind kind;
-    const char *method;   /* not of responses */
-    json_t *id;           /* NULL for notifications */
-    json_t *params;       /* an object, or NULL */
-    json_t *result;       /* of responses: this */
-    json_t *error;        /* or that */
-    int code;             /* what is wrong, as JSON-RPC numbers it */
+    const char *method;    /* not of responses */
+    json_t *id;            /* NULL for notifications */
+    json_t *params;        /* an object, or NULL */
+    json_t *result;        /* of responses: this */
+    json_t *error;         /* or that */
+    int code;              /* what is wrong, as JSON-RPC numbers it */
     const char *complaint; /* and in words */
 };
 
@@ -60,7 +60,8 @@ void rpc_add_result_end(struct buffer *out);
 /* A whole notification; the params are consumed. */
 void rpc_add_notification(struct buffer *out, const char *method, json_t *params);
 
-/* The text of a string value, or NULL. */
+/* The text of a string value, or NULL. Text with a NUL inside, which JSON allows in what is passed
+ * on, is no name of anything: NULL, too. */
 const char *rpc_text(const json_t *object, const char *key);
 
 #endif

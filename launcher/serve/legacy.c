@@ -25,7 +25,8 @@ static void write_initialized(struct buffer *out, const struct serve *serve, con
     buffer_add_text(out, session_versions[version]);
     buffer_add_literal(out, "\",");
     buffer_add_text(out, mcp_capabilities);
-    buffer_add_literal(out, ",\"serverInfo\":{\"name\":\"tether\",\"title\":\"Tether\",\"version\":\"");
+    buffer_add_literal(out,
+                       ",\"serverInfo\":{\"name\":\"tether\",\"title\":\"Tether\",\"version\":\"");
     buffer_add_text(out, tether_version);
     buffer_add_literal(out, "\"}");
     if (instructions) {
@@ -66,8 +67,8 @@ static void initialize(struct mcp_request *request) {
 static void set_level(struct mcp_request *request) {
     int level = mcp_log_level(rpc_text(request->message.params, "level"));
     if (level < 0) {
-        mcp_reply_error(request, RPC_INVALID_PARAMS, "params must have \"level\", one of RFC 5424's",
-                        NULL);
+        mcp_reply_error(request, RPC_INVALID_PARAMS,
+                        "params must have \"level\", one of RFC 5424's", NULL);
         return;
     }
     request->session->log_level = level;

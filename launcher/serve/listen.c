@@ -36,7 +36,9 @@ static void release(struct listener *listener) {
     while (*at != listener)
         at = &(*at)->next;
     *at = listener->next;
-    json_object_foreach(listener->uris, uri, value) watch_remove(listener->serve, uri);
+    json_object_foreach(listener->uris, uri, value) {
+        watch_remove(listener->serve, uri);
+    }
     json_decref(listener->uris);
     json_decref(listener->id);
     free(listener);
@@ -77,7 +79,9 @@ static json_t *agreed_filter(const struct listener *listener) {
     for (int kind = 0; kind < LIST_COUNT; kind++)
         if (listener->lists[kind])
             json_object_set_new(out, filters[kind], json_true());
-    json_object_foreach(listener->uris, uri, value) json_array_append_new(uris, json_string(uri));
+    json_object_foreach(listener->uris, uri, value) {
+        json_array_append_new(uris, json_string(uri));
+    }
     if (json_array_size(uris) > 0)
         json_object_set(out, "resourceSubscriptions", uris);
     json_decref(uris);
@@ -110,9 +114,11 @@ void listen_start(struct mcp_request *request) {
 }
 
 void listen_finish(struct serve *serve) {
-    while (serve->listeners) {
-        struct http_connection *connection = serve->listeners->connection;
-        release(serve->listeners);
+    struct listener *listener;
+    while ((listener = serve->listeners) != NULL) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): release has taken the last one out */
+        struct http_connection *connection = listener->connection;
+        release(listener);
         http_stream_end(connection);
     }
 }
@@ -168,7 +174,9 @@ void watch_remove(struct serve *serve, const char *uri) {
 void watch_moved(struct serve *serve) {
     const char *uri;
     json_t *value;
-    json_object_foreach(serve->watched, uri, value) tell_editor(serve, "resources/subscribe", uri);
+    json_object_foreach(serve->watched, uri, value) {
+        tell_editor(serve, "resources/subscribe", uri);
+    }
 }
 
 struct updated {

@@ -43,8 +43,7 @@ static bool update_list(struct serve *serve, enum list_kind kind) {
     struct buffer *old = &serve->lists[kind], new = {0};
     bool same;
     write_list(serve, kind, &new);
-    same = new.failed ||
-           (new.length == old->length && memcmp(new.data, old->data, new.length) == 0);
+    same = new.failed || (new.length == old->length &&memcmp(new.data, old->data, new.length) == 0);
     if (same) {
         buffer_finish(&new);
         return false;
@@ -70,7 +69,8 @@ void lists_update(struct serve *serve) {
 
 static bool is_usable(const json_t *entry, enum list_kind kind) {
     const char *key = rpc_text(entry, kinds[kind].key);
-    const json_t *another = kinds[kind].another ? json_object_get(entry, kinds[kind].another) : NULL;
+    const json_t *another =
+        kinds[kind].another ? json_object_get(entry, kinds[kind].another) : NULL;
     if (!key || !key[0])
         return false;
     if (kind == LIST_TOOLS)

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "call.h"
 #include "../utf8.h"
+#include "call.h"
 #include "editors.h"
 
 const char mcp_capabilities[] =
@@ -48,9 +48,9 @@ static void missing(struct mcp_request *request, const char *what) {
     mcp_reply_error(request, RPC_INVALID_PARAMS, text, NULL);
 }
 
-static const char no_editor[] =
-    "No Godot editor is connected to Tether, so there is nobody who could do this. Open the project "
-    "in Godot with the Tether addon enabled, then try again.";
+static const char no_editor[] = "No Godot editor is connected to Tether, so there is nobody who "
+                                "could do this. Open the project "
+                                "in Godot with the Tether addon enabled, then try again.";
 
 static void unknown(struct mcp_request *request, const char *what, const char *name) {
     char text[256];
@@ -86,8 +86,23 @@ static void relay(struct mcp_request *request) {
         call_start(request, editor);
 }
 
+/* Arguments that are repeated in headers must be the same there; else it has been answered. */
+static bool headers_agree(struct mcp_request *request, const json_t *tool,
+                          const json_t *arguments) {
+    char text[256];
+    int code = 0;
+    if (request->modern)
+        code = modern_check_parameters(request->http->parameters, request->http->parameter_count,
+                                       json_object_get(tool, "inputSchema"), arguments, text,
+                                       sizeof text);
+    if (code != 0)
+        mcp_reply_error(request, code, text, NULL);
+    return code == 0;
+}
+
 static void call_tool(struct mcp_request *request) {
     struct serve *serve = request->serve;
+    const json_t *tool;
     const char *name = rpc_text(request->message.params, "name");
     json_t *arguments = json_object_get(request->message.params, "arguments");
     if (!name)
@@ -98,9 +113,9 @@ static void call_tool(struct mcp_request *request) {
         mcp_reply_result(request, builtin_call(serve, name, arguments));
     else if (!serve->active)
         mcp_reply_result(request, tool_failure("%s", no_editor));
-    else if (!editor_offer(serve->active, LIST_TOOLS, name))
+    else if (!(tool = editor_offer(serve->active, LIST_TOOLS, name)))
         unknown(request, "tool", name);
-    else
+    else if (headers_agree(request, tool, arguments))
         relay(request);
 }
 
@@ -110,8 +125,7 @@ static void read_resource(struct mcp_request *request) {
     if (!uri)
         missing(request, "uri");
     else if (!request->serve->active)
-        mcp_reply_error(request,
-                        request->modern ? RPC_INVALID_PARAMS : (int)MCP_RESOURCE_NOT_FOUND,
+        mcp_reply_error(request, request->modern ? RPC_INVALID_PARAMS : (int)MCP_RESOURCE_NOT_FOUND,
                         no_editor, json_pack("{s:s}", "uri", uri));
     else
         relay(request);
@@ -162,14 +176,10 @@ bool mcp_run_shared(struct mcp_request *request) {
         const char *name;
         void (*run)(struct mcp_request *request);
     } methods[] = {
-        {"tools/list", list_tools},
-        {"tools/call", call_tool},
-        {"resources/list", list_resources},
-        {"resources/templates/list", list_templates},
-        {"resources/read", read_resource},
-        {"prompts/list", list_prompts},
-        {"prompts/get", get_prompt},
-        {"completion/complete", complete},
+        {"tools/list", list_tools},         {"tools/call", call_tool},
+        {"resources/list", list_resources}, {"resources/templates/list", list_templates},
+        {"resources/read", read_resource},  {"prompts/list", list_prompts},
+        {"prompts/get", get_prompt},        {"completion/complete", complete},
     };
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (strcmp(methods[i].name, request->message.method) == 0) {
@@ -253,7 +263,8 @@ static void status(struct serve *serve, struct http_connection *connection,
 
 void mcp_on_request(void *context, struct http_connection *connection,
                     const struct http_request *request) {
-    static const char lost[] = "Tether's MCP server: the endpoint is /mcp, its state is at /status.\n";
+    static const char lost[] =
+        "Tether's MCP server: the endpoint is /mcp, its state is at /status.\n";
     if (strcmp(request->path, "/mcp") == 0)
         endpoint(context, connection, request);
     else if (strcmp(request->path, "/status") == 0)

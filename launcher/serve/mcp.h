@@ -8,9 +8,9 @@
 
 #include "serve.h"
 
-#define MCP_MODERN   "2026-07-28"
-#define MCP_NEWEST   "2025-11-25" /* of the legacy era */
-#define META_VERSION "io.modelcontextprotocol/protocolVersion"
+#define MCP_MODERN        "2026-07-28"
+#define MCP_NEWEST        "2025-11-25" /* of the legacy era */
+#define META_VERSION      "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
 #define META_CLIENT       "io.modelcontextprotocol/clientInfo"
 #define META_LOG_LEVEL    "io.modelcontextprotocol/logLevel"
@@ -70,7 +70,8 @@ void mcp_dress_result(json_t *result, bool cacheable);
 /* The HTTP status that goes with an error. */
 int mcp_status_of(bool modern, int code);
 
-/* Sends a whole message as the answer, as JSON or, if the client takes nothing else, as a stream. */
+/* Sends a whole message as the answer, as JSON or, if the client takes nothing else, as a stream.
+ */
 void mcp_send(struct http_connection *connection, bool json_fine, int status,
               const struct buffer *message);
 

@@ -39,7 +39,7 @@ void mcp_send(struct http_connection *connection, bool json_fine, int status,
 }
 
 static struct buffer *begin(struct mcp_request *request) {
-    buffer_clear(&request->serve->text, 256 * 1024);
+    buffer_clear(&request->serve->text, SERVE_TEXT_KEPT);
     return &request->serve->text;
 }
 

@@ -1,6 +1,8 @@
 #include "modern_check.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../utf8.h"
 #include "mcp.h"
@@ -80,4 +82,71 @@ int modern_check(const struct modern_headers *headers, const struct rpc_message 
     if (name && (!headers->name || !modern_value_matches(headers->name, name)))
         return mismatch(text, size, "Mcp-Name", headers->name, name);
     return 0;
+}
+
+/* ---- x-mcp-header ---- */
+
+enum { SCHEMA_DEPTH_MOST = 16 };
+
+struct parameters {
+    const struct modern_parameter *given;
+    size_t count;
+    char *text;
+    size_t size;
+};
+
+static const char *given_value(const struct parameters *all, const char *name) {
+    for (size_t i = 0; i < all->count; i++)
+        if (strcasecmp(all->given[i].name, name) == 0)
+            return all->given[i].value;
+    return NULL;
+}
+
+static bool is_same_number(const char *header, json_int_t number) {
+    char *end;
+    double value = strtod(header, &end);
+    return end != header && *end == 0 && is_printable(header) && value == (double)number;
+}
+
+static bool value_is_repeated(const char *header, const json_t *value) {
+    if (json_is_string(value))
+        return strlen(json_string_value(value)) == json_string_length(value) &&
+               modern_value_matches(header, json_string_value(value));
+    if (json_is_integer(value))
+        return is_same_number(header, json_integer_value(value));
+    return json_is_boolean(value) && strcmp(header, json_is_true(value) ? "true" : "false") == 0;
+}
+
+static int check_one(const struct parameters *all, const char *name, const json_t *value) {
+    const char *header = given_value(all, name);
+    char full[96];
+    bool absent = !value || json_is_null(value);
+    if (absent ? !header : header && value_is_repeated(header, value))
+        return 0;
+    snprintf(full, sizeof full, "Mcp-Param-%.*s", (int)utf8_cut(name, 60), name);
+    return mismatch(all->text, all->size, full, header, "the argument of the tool");
+}
+
+/* Only what chains of "properties" lead to can have a header. */
+static int check_level(const struct parameters *all, const json_t *schema, const json_t *arguments,
+                       int depth) {
+    const char *key;
+    json_t *property;
+    json_object_foreach(json_object_get(schema, "properties"), key, property) {
+        const char *name = rpc_text(property, "x-mcp-header");
+        const json_t *value = json_object_get(arguments, key);
+        int code = name ? check_one(all, name, value) : 0;
+        if (code == 0 && depth > 0)
+            code = check_level(all, property, value, depth - 1);
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+int modern_check_parameters(const struct modern_parameter *given, size_t count,
+                            const json_t *schema, const json_t *arguments, char *text,
+                            size_t size) {
+    const struct parameters all = {given, count, text, size};
+    return check_level(&all, schema, arguments, SCHEMA_DEPTH_MOST);
 }

@@ -13,6 +13,16 @@ struct modern_headers {
 int modern_check(const struct modern_headers *headers, const struct rpc_message *message,
                  const json_t *meta, char *text, size_t size);
 
+/* A header "Mcp-Param-NAME: value". */
+struct modern_parameter {
+    const char *name, *value;
+};
+
+/* The same for the arguments of a tool that its inputSchema wants repeated in headers
+ * (x-mcp-header). */
+int modern_check_parameters(const struct modern_parameter *given, size_t count,
+                            const json_t *schema, const json_t *arguments, char *text, size_t size);
+
 /* Whether a header value stands for this text: as it is, or in the form =?base64?…?=. */
 bool modern_value_matches(const char *header, const char *text);
 

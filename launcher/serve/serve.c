@@ -106,10 +106,14 @@ static void stop(struct serve *serve) {
     uv_close((uv_handle_t *)&serve->drain_timer, NULL);
 }
 
+static void on_stop(uv_timer_t *timer) {
+    stop(timer->data);
+}
+
+/* The last connection may have ended in the middle of something. */
 static void on_drained(void *context) {
     struct serve *serve = context;
-    uv_timer_stop(&serve->drain_timer);
-    stop(serve);
+    uv_timer_start(&serve->drain_timer, on_stop, 0, 0);
 }
 
 /* What is still under way gets its answer now; connections have a moment to take it. */

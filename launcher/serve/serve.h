@@ -22,15 +22,16 @@
 #include "seal.h"
 
 enum {
-    SERVE_SESSIONS_MOST = 128,   /* beyond: the one unused for longest is forgotten */
-    SERVE_CALLS_MOST = 256,      /* requests in flight */
+    SERVE_TEXT_KEPT = 262144,  /* bytes of memory that stay for composing */
+    SERVE_SESSIONS_MOST = 128, /* beyond: the one unused for longest is forgotten */
+    SERVE_CALLS_MOST = 256,    /* requests in flight */
     SERVE_SESSION_BUCKETS = 64,
-    SERVE_ENDED_MOST = 256,      /* sessions that are remembered to have ended */
+    SERVE_ENDED_MOST = 256, /* sessions that are remembered to have ended */
     SERVE_SUBSCRIPTIONS_MOST = 256,
-    SERVE_CALL_MS = 10 * 60 * 1000, /* TETHER_CALL_LIMIT_MS */
-    SERVE_SILENT_MS = 5 * 1000,  /* a call without an answer for so long becomes a stream */
+    SERVE_CALL_MS = 10 * 60 * 1000,   /* TETHER_CALL_LIMIT_MS */
+    SERVE_SILENT_MS = 5 * 1000,       /* a call without an answer for so long becomes a stream */
     SERVE_PARKED_MS = 10 * 60 * 1000, /* a call waits so long for what its client was asked */
-    SERVE_DRAIN_MS = 1500,       /* for requests in flight, when we are to end */
+    SERVE_DRAIN_MS = 1500,            /* for requests in flight, when we are to end */
 };
 
 enum list_kind { LIST_TOOLS, LIST_RESOURCES, LIST_TEMPLATES, LIST_PROMPTS, LIST_COUNT };

@@ -6,7 +6,7 @@
 #include "call.h"
 #include "listen.h"
 
-enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16 };
+enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16, RANDOM_TEXT_AT = 4 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
 
@@ -54,22 +54,29 @@ static struct session **bucket_of(struct serve *serve, const uint8_t *bytes) {
     return &serve->sessions[bytes[RANDOM_AT] % SERVE_SESSION_BUCKETS];
 }
 
-static void release(struct session *session) {
-    struct session **at = bucket_of(session->serve, session->bytes);
+/* It is in the table no more. */
+static void dispose(struct session *session) {
     const char *uri;
     json_t *value;
-    while (*at != session)
-        at = &(*at)->next;
-    *at = session->next;
     session->serve->session_count--;
     calls_session_gone(session);
     if (session->stream)
         http_stream_end(session->stream);
-    json_object_foreach(session->subscriptions, uri, value) watch_remove(session->serve, uri);
+    json_object_foreach(session->subscriptions, uri, value) {
+        watch_remove(session->serve, uri);
+    }
     json_decref(session->subscriptions);
     json_decref(session->client);
     json_decref(session->declared);
     free(session);
+}
+
+static void release(struct session *session) {
+    struct session **at = bucket_of(session->serve, session->bytes);
+    while (*at != session)
+        at = &(*at)->next;
+    *at = session->next;
+    dispose(session);
 }
 
 /* Forgets the one that has been unused for longest; it can come back as long as its client has its
@@ -145,8 +152,8 @@ struct session *session_find(struct serve *serve, const char *id) {
     int high, low;
     if (strlen(id) != SESSION_ID_TEXT - 1)
         return NULL;
-    high = nibble(id[2 * RANDOM_AT]);
-    low = nibble(id[2 * RANDOM_AT + 1]);
+    high = nibble(id[RANDOM_TEXT_AT]);
+    low = nibble(id[RANDOM_TEXT_AT + 1]);
     if (high < 0 || low < 0)
         return NULL;
     first[RANDOM_AT] = (uint8_t)(high << 4 | low);
@@ -169,9 +176,13 @@ void session_end(struct session *session) {
 }
 
 void sessions_finish(struct serve *serve) {
-    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++)
-        while (serve->sessions[i])
-            release(serve->sessions[i]);
+    struct session *session;
+    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++) {
+        while ((session = serve->sessions[i]) != NULL) {
+            serve->sessions[i] = session->next;
+            dispose(session);
+        }
+    }
 }
 
 void session_tell(struct session *session, const struct buffer *message) {

@@ -23,7 +23,7 @@ static uint32_t load(const unsigned char *at) {
 
 static void schedule(uint32_t w[64], const unsigned char *block) {
     for (int i = 0; i < 16; i++)
-        w[i] = load(block + 4 * i);
+        w[i] = load(block + 4 * (size_t)i);
     for (int i = 16; i < 64; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
         uint32_t s0 = rotate(a, 7) ^ rotate(a, 18) ^ a >> 3;

@@ -138,7 +138,7 @@ def test_hold_ports_can_be_said_no_to(state_dir, value):
     (["--http"], ["unknown option '--http'"]),
     (["server"], ["unexpected argument 'server'", "\"--\""]),
     (["-"], ["'-'"]), ([""], ["''"]),
-    ([], ["which server?", "\"--\""]), (["--"], ["which server?"]),
+    (["--"], ["which server?", "\"--\"", "built-in"]),
 ], ids=lambda value: " ".join(value)[:40])
 @pytest.mark.parametrize("command", ["run", "launch"])
 def test_wrong_words_are_named_with_what_is_wrong(state_dir, command, words, named):

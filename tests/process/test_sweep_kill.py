@@ -163,7 +163,11 @@ POINTS = [(step, victim) for step in STEPS for victim in VICTIMS
 # Where the victim is there for certain, so that a blow that hits nobody is a fault of the test.
 CERTAIN = {(step, victim) for step in (when_it_is_ready, when_it_has_a_session) for victim in VICTIMS[1:]}
 CERTAIN |= {(step, "owner") for step, victim in POINTS}
-
+# What the sweep checks at each point, in the order in which it does; docs/kill-table.md publishes it.
+CHECKS = ["the launcher has ended by itself;",
+          "no process of the server's tree, no daemon and no guard is left;",
+          "both ports can be had at once;",
+          "the next launch, with another owner, starts a new server, which ends with that owner."]
 
 HITS = {}
 
@@ -192,7 +196,7 @@ def test_F9_kill(state_dir, tmp_path, step, victim):
             assert scene.hit or (step, victim) not in CERTAIN
             if owner.popen.poll() is None:
                 owner.kill()
-            scene.launcher.wait()
+            scene.launcher.wait()  # CHECKS, from here on
             wait_alone()
             wait_until(it.ports_are_free, "both ports are free", limit=5)
         except BaseException:

@@ -2,7 +2,7 @@
  *
  *     websocket_drive PORT [OPTION=VALUE…]
  *
- * Options are the names in struct websocket_client_options. Orders:
+ * Options are path, token, and the names in struct websocket_stream_limits. Orders:
  *
  *     send TEXT            fill COUNT (sends so many x)        twice TEXT (sends it, and again)
  *     close CODE REASON    abort CODE REASON
@@ -116,15 +116,15 @@ static int set_option(struct websocket_client_options *options, const char *argu
     else if (strncmp(argument, "token=", 6) == 0)
         options->token = value + 1;
     else if (strncmp(argument, "message=", 8) == 0)
-        options->message = number;
+        options->limits.message = number;
     else if (strncmp(argument, "queue=", 6) == 0)
-        options->queue = number;
+        options->limits.queue = number;
     else if (strncmp(argument, "handshake_ms=", 13) == 0)
-        options->handshake_ms = number;
+        options->limits.handshake_ms = number;
     else if (strncmp(argument, "ping_ms=", 8) == 0)
-        options->ping_ms = number;
+        options->limits.ping_ms = number;
     else if (strncmp(argument, "close_ms=", 9) == 0)
-        options->close_ms = number;
+        options->limits.close_ms = number;
     else
         return -1;
     return 0;

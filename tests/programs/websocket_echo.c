@@ -2,8 +2,8 @@
  *
  *     websocket_echo TOKEN [PORT [LIMIT=NUMBER…]]
  *
- * Limits are the names in struct editor_socket_limits. Port 0, the default, is any free one. Some
- * messages are orders:
+ * Limits are the names in struct websocket_stream_limits, and connections. Port 0, the default, is
+ * any free one. Some messages are orders:
  *
  *     close CODE REASON    closes this connection
  *     flood COUNT SIZE     sends so many messages of so many bytes, and "flooded RC" to the output
@@ -82,22 +82,22 @@ static void on_close(void *context, struct editor_socket *socket, const char *wh
 static const struct editor_socket_events events = {
     .on_open = on_open, .on_message = on_message, .on_close = on_close};
 
-static int set_limit(struct editor_socket_limits *limits, const char *argument) {
+static int set_limit(struct editor_socket_server *server, const char *argument) {
     const char *value = strchr(argument, '=');
     unsigned number = value ? (unsigned)strtoul(value + 1, NULL, 10) : 0;
     size_t length = value ? (size_t)(value - argument) : 0;
     if (length == 7 && memcmp(argument, "message", length) == 0)
-        limits->message = number;
+        server->limits.message = number;
     else if (length == 5 && memcmp(argument, "queue", length) == 0)
-        limits->queue = number;
+        server->limits.queue = number;
     else if (length == 11 && memcmp(argument, "connections", length) == 0)
-        limits->connections = number;
+        server->connections_most = number;
     else if (length == 12 && memcmp(argument, "handshake_ms", length) == 0)
-        limits->handshake_ms = number;
+        server->limits.handshake_ms = number;
     else if (length == 7 && memcmp(argument, "ping_ms", length) == 0)
-        limits->ping_ms = number;
+        server->limits.ping_ms = number;
     else if (length == 8 && memcmp(argument, "close_ms", length) == 0)
-        limits->close_ms = number;
+        server->limits.close_ms = number;
     else
         return -1;
     return 0;
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGPIPE, SIG_IGN);
     for (int i = 3; i < argc; i++)
-        if (set_limit(&echo.server.limits, argv[i]) < 0)
+        if (set_limit(&echo.server, argv[i]) < 0)
             return 2;
     uv_loop_init(&echo.loop);
     if (argc < 2 || start(&echo, argv[1], argc > 2 ? (uint16_t)strtoul(argv[2], NULL, 10) : 0) < 0)

@@ -66,6 +66,7 @@ run_pytest() {
     rm -f "$counts"
     if ! (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 TETHER_TEST_COUNTS="$counts" \
         TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
+        TETHER_NODE="$NODE_PACKAGES" \
         "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin -rs \
         --basetemp="$BUILD/tmp/$folder" "$folder" ${TEST_FILTER:+-k "$TEST_FILTER"}) >&2 &&
         [ ! -s "$counts" ]; then
@@ -78,6 +79,10 @@ run_pytest() {
 
 area_process() {
     run_pytest process
+}
+
+area_mcp() {
+    run_pytest mcp
 }
 
 area_engine() {
@@ -182,7 +187,8 @@ prepare_areas() {
         case $area in
         lint) tools+=("${TOOLS_LINT[@]}") ;;
         process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
-        engine) tools+=("${TOOLS_PYTEST[@]}") ;;
+        mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
+        engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
         wine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
@@ -190,6 +196,7 @@ prepare_areas() {
     cmd_build compiledb=yes
     for area in "$@"; do
         if [ "$area" = process ]; then with_cache_lock nginx fetch_nginx; fi
+        if [ "$area" = mcp ]; then with_cache_lock node fetch_node_packages; fi
         if [ "$area" = wine ]; then cmd_build platform=windows; fi
     done
 }

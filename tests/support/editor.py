@@ -8,8 +8,9 @@ from harness import Process
 ENGINE = os.environ.get("TETHER_ENGINE", "")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPLAINT = re.compile(r"^(.*ERROR:|WARNING:|BUG|Leaked|.*leaked|Orphan)")
-# Said by an untouched engine of this version too.
-ENGINE_NOISE = ("Orphan StringName: Node",)
+# Said by an untouched engine of this version too; the second if it is closed while it looks through
+# the project's files for the first time, which takes long on a busy machine.
+ENGINE_NOISE = ("Orphan StringName: Node", "WARNING: Scan thread aborted")
 
 
 def make_project(folder, addon=None):

@@ -9,6 +9,14 @@ bench_lifecycle() {
         --tether "$HERE/tether" --static "$HERE.static/tether" --json "$BUILD/bench-lifecycle.json" "$@"
 }
 
+bench_mcp() {
+    need "${TOOLS_MCP[@]}" "${TOOLS_LOAD[@]}"
+    with_cache_lock node fetch_node_packages
+    cmd_build
+    "$PYTHON" "$ROOT/tests/bench/mcp.py" --tether "$HERE/tether" --packages "$NODE_PACKAGES" \
+        --json "$BUILD/bench-mcp.json" "$@"
+}
+
 # The process tests once more, with a program that checks itself; its findings end up in one folder.
 soak_program() {
     local name=$1 program=$2
@@ -69,7 +77,7 @@ cmd_bench() {
     local what=${1:-}
     [ $# -eq 0 ] || shift
     case $what in
-    lifecycle) "bench_$what" "$@" ;;
-    *) die "bench: what? There is: lifecycle" ;;
+    lifecycle | mcp) "bench_$what" "$@" ;;
+    *) die "bench: what? There are: lifecycle, mcp" ;;
     esac
 }

@@ -102,8 +102,8 @@ static int diag_find(const struct tcp_end *local, const struct tcp_end *remote,
 }
 
 int os_tcp_peer_user(os_handle connection, uint32_t *user) {
-    struct tcp_end ours, peers;
-    struct tcp_row row;
+    struct tcp_end ours = {.port = 0}, peers = {.port = 0};
+    struct tcp_row row = {.user = 0};
     int rc = end_of((int)connection, getsockname, &ours);
     if (rc == 0)
         rc = end_of((int)connection, getpeername, &peers);

@@ -1,0 +1,239 @@
+@tool
+extends Node
+## What stands between the editor and its [code]TetherServer[/code]: applies the settings, carries out
+## what the user asks for, and says what the user must know. The dock shows it.
+
+## The state, the status or the settings are others than before.
+signal changed
+## A server is about to be started or found, with the settings as they are now. Its log begins anew:
+## the last lines come again with the session.
+signal launching
+## A line for the log.
+signal logged(stream: String, line: String)
+## Something that does not mend itself: shown as a toast.
+signal needs_user(message: String, severity: EditorToaster.Severity, tooltip: String)
+
+const Settings: GDScript = preload("settings.gd")
+const Words: GDScript = preload("dock/status_text.gd")
+
+const LOST_FOR_LONG: float = 10.0 # seconds
+## The signals of the server and who hears them.
+const HEARD: Dictionary[StringName, StringName] = {&"state_changed": &"_on_state_changed",
+		&"log_line": &"_on_log_line", &"adopted": &"_on_adopted", &"failed": &"_on_failed"}
+
+## Kept untyped: the library that has the class may be missing.
+var server: RefCounted
+
+var _applied: Dictionary[String, Variant] = {}
+var _told: String = "" # the trouble that the user knows of
+var _starts_afresh: bool = false # once the server has stopped
+var _lost_timer: Timer = Timer.new()
+
+
+func _init(tether_server: RefCounted) -> void:
+	name = "TetherControl"
+	server = tether_server
+	for heard: StringName in HEARD:
+		server.connect(heard, Callable(self, HEARD[heard]))
+	_lost_timer.one_shot = true
+	_lost_timer.wait_time = LOST_FOR_LONG
+	_lost_timer.timeout.connect(_on_lost_for_long)
+	add_child(_lost_timer)
+
+
+func _enter_tree() -> void:
+	ProjectSettings.settings_changed.connect(_on_settings_changed)
+
+
+func _exit_tree() -> void:
+	ProjectSettings.settings_changed.disconnect(_on_settings_changed)
+
+
+## Lets go of the server: nothing of it is heard from now on.
+func release() -> void:
+	for heard: StringName in HEARD:
+		if server.is_connected(heard, Callable(self, HEARD[heard])):
+			server.disconnect(heard, Callable(self, HEARD[heard]))
+	server = null
+
+
+## Starts the server with the settings as they are now, or adopts the one that runs.
+func start() -> void:
+	if get_state() == "failed" and Words.text(get_status().get("state")) == "failed":
+		_start_afresh(false) # its daemon is still there, with the settings of then
+	else:
+		_launch()
+
+
+## Stops the server. While other editors use it, only [param force] does.
+func stop(force: bool = false) -> void:
+	_starts_afresh = false
+	server.call("stop", force)
+
+
+func restart() -> void:
+	server.call("restart")
+
+
+## Leaves the server that runs and starts with the new settings. Where those are for the same ports, the
+## server has to be stopped first, for the other editors as well: only [param force] does that.
+func apply_settings(force: bool = false) -> void:
+	if is_staying():
+		_start_afresh(force)
+	else:
+		server.call("detach", "disable") # it ends if it was ours alone
+		_launch()
+
+
+## Whether the settings, as they are now, are for the ports of the server that runs.
+func is_staying() -> bool:
+	var wanted: Dictionary[String, Variant] = Settings.read([])
+	return wanted["http_port"] == _applied["http_port"] and wanted["ws_port"] == _applied["ws_port"]
+
+
+## Writes another pair of ports into the project and starts there.
+func use_ports(http_port: int, ws_port: int) -> void:
+	ProjectSettings.set_setting(Settings.PREFIX + "http_port", http_port)
+	ProjectSettings.set_setting(Settings.PREFIX + "ws_port", ws_port)
+	var error: Error = ProjectSettings.save()
+	if error != OK:
+		needs_user.emit("Tether: the ports could not be saved in the project: " + error_string(error),
+				EditorToaster.SEVERITY_WARNING, "They are used until the editor is closed.")
+	start()
+
+
+func get_state() -> String:
+	return server.call("get_state")
+
+
+func get_status() -> Dictionary:
+	return server.call("get_status")
+
+
+func get_log(lines: int) -> PackedStringArray:
+	return server.call("get_log", lines)
+
+
+func get_version() -> String:
+	return server.call("get_version")
+
+
+## The address for clients; of the settings while no server says one.
+func get_url() -> String:
+	var url: String = Words.text(Words.dictionary(get_status(), "server").get("url"))
+	return url if url else "http://127.0.0.1:%d/mcp" % server.get("http_port")
+
+
+## The second port: of the server that runs, or of the settings.
+func get_ws_port() -> int:
+	var server_status: Dictionary = Words.dictionary(get_status(), "server")
+	return Words.number(server_status["ws_port"]) if server_status.has("ws_port") else server.get("ws_port")
+
+
+## Whether the server is Tether's own.
+func is_built_in() -> bool:
+	return (server.get("command") as PackedStringArray).is_empty()
+
+
+## The tether program that clients can be told to start.
+func get_launcher_path() -> String:
+	var configured: String = server.get("launcher")
+	if configured:
+		return configured
+	var folder: String = "res://addons/tether/bin"
+	for file: String in DirAccess.get_files_at(folder):
+		if file.begins_with("tether." + OS.get_name().to_lower()):
+			return ProjectSettings.globalize_path(folder.path_join(file))
+	return ""
+
+
+## Whether the project's settings are others than those that the server was started with.
+func are_settings_pending() -> bool:
+	if _applied.is_empty() or get_state() in ["off", "stopped", "failed", "blocked"]:
+		return false # the next start takes them anyway
+	var wanted: Dictionary[String, Variant] = Settings.read([])
+	wanted["autostart"] = _applied["autostart"] # nothing to restart for
+	return wanted != _applied
+
+
+## What other editors use the server, by name: a stop would take it from them.
+func get_other_editors() -> PackedStringArray:
+	return Words.other_editors(get_status(), OS.get_process_id())
+
+
+func _start_afresh(force: bool) -> void:
+	_starts_afresh = true
+	server.call("stop", force)
+
+
+func _launch() -> void:
+	var warnings: PackedStringArray = []
+	_applied = Settings.read(warnings)
+	Settings.apply(_applied, server)
+	launching.emit()
+	for warning: String in warnings:
+		push_warning("Tether: ", warning)
+		logged.emit("launcher", "warning: " + warning)
+	server.call("start")
+	changed.emit()
+
+
+func _on_settings_changed() -> void:
+	if not _applied.is_empty():
+		changed.emit()
+
+
+func _on_state_changed(state: String) -> void:
+	if _starts_afresh and state in ["off", "stopped"]:
+		_starts_afresh = false
+		_launch.call_deferred()
+	if state == "lost" and _lost_timer.is_stopped() and is_inside_tree():
+		_lost_timer.start()
+	elif state == "ready":
+		_lost_timer.stop()
+	if state in ["blocked", "failed"]:
+		_lost_timer.stop()
+		_tell_trouble(state)
+	else:
+		_told = ""
+	changed.emit()
+
+
+## Says a trouble once: the server may come by the same state several times.
+func _tell_trouble(state: String) -> void:
+	var status: Dictionary = get_status()
+	var message: String = Words.trouble(status)
+	if _told == state + message:
+		return
+	_told = state + message
+	needs_user.emit("Tether: " + Words.brief(state, status), EditorToaster.SEVERITY_ERROR,
+			message + "\nThe Tether dock says more.")
+
+
+func _on_lost_for_long() -> void:
+	if get_state() != "ready":
+		needs_user.emit("Tether: the server's launcher has been gone for %d s." % LOST_FOR_LONG,
+				EditorToaster.SEVERITY_WARNING, Words.trouble(get_status()))
+
+
+func _on_log_line(stream: String, line: String) -> void:
+	logged.emit(stream, line)
+
+
+func _on_adopted(daemon_pid: int) -> void:
+	logged.emit("launcher", "a running server was found and is used (daemon %d)" % daemon_pid)
+	changed.emit()
+
+
+func _on_failed(_code: int, message: String) -> void:
+	var lines: PackedStringArray = message.split("\n", false)
+	for index: int in lines.size(): # below the first are the server's own last ones
+		logged.emit("stdout" if index else "launcher", lines[index])
+	_starts_afresh = false
+	_tell_refusal.call_deferred(message) # once the state, if it is another one now, has come, too
+
+
+## What was asked for was not done, but the server is as well as before.
+func _tell_refusal(message: String) -> void:
+	if server != null and not get_state() in ["blocked", "failed"]:
+		needs_user.emit("Tether: " + message.get_slice("\n", 0), EditorToaster.SEVERITY_WARNING, message)

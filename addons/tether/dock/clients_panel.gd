@@ -1,0 +1,105 @@
+@tool
+extends VBoxContainer
+## How AI clients are connected: for each a configuration to paste, or to have written.
+
+const TetherControl: GDScript = preload("../control.gd")
+
+const GENERATOR: String = "res://addons/tether/clients/clients.gd"
+
+var _control: TetherControl
+var _generator: GDScript
+var _clients: Array[Dictionary] = []
+var _shown_for: String = "" # the address that the snippet holds
+var _choice: OptionButton = OptionButton.new()
+var _snippet: TextEdit = TextEdit.new()
+var _copy: Button = Button.new()
+var _write: Button = Button.new()
+var _result: Label = Label.new()
+
+
+func _init(control: TetherControl) -> void:
+	_control = control
+	if ResourceLoader.exists(GENERATOR):
+		_generator = load(GENERATOR)
+		_clients.assign(_generator.call("list") as Array)
+	_build()
+	for client: Dictionary in _clients:
+		_choice.add_item(client.get("name", client["id"]))
+	_show_client()
+
+
+func _notification(what: int) -> void:
+	if what == NOTIFICATION_THEME_CHANGED and is_inside_tree():
+		_dress()
+
+
+func refresh() -> void:
+	if _shown_for != _control.get_url():
+		_show_client()
+
+
+func _build() -> void:
+	_choice.tooltip_text = "The program that shall use this editor."
+	_choice.item_selected.connect(_on_client_selected)
+	add_child(_choice)
+	_snippet.editable = false
+	_snippet.size_flags_vertical = Control.SIZE_EXPAND_FILL
+	_snippet.custom_minimum_size.y = 60 * EditorInterface.get_editor_scale()
+	add_child(_snippet)
+	var row: HBoxContainer = HBoxContainer.new()
+	_copy.text = "Copy"
+	_copy.pressed.connect(_on_copy)
+	_write.text = "Write It"
+	_write.pressed.connect(_on_write)
+	row.add_child(_copy)
+	row.add_child(_write)
+	add_child(row)
+	_result.autowrap_mode = TextServer.AUTOWRAP_WORD_SMART
+	add_child(_result)
+
+
+func _selected() -> Dictionary:
+	return _clients[_choice.selected] if _choice.selected >= 0 else {}
+
+
+func _show_client() -> void:
+	var client: Dictionary = _selected()
+	_result.visible = false
+	_copy.disabled = client.is_empty()
+	_choice.visible = not client.is_empty()
+	_write.visible = client.get("can_write", false)
+	_shown_for = _control.get_url()
+	if client.is_empty():
+		_snippet.text = _shown_for
+		return
+	_write.tooltip_text = "Add this to %s; what is there stays, and a copy is kept." % client.get("path", "")
+	_snippet.text = _generator.call("snippet", client["id"], _shown_for, _control.get_launcher_path(),
+			_control.get_ws_port())
+
+
+func _dress() -> void:
+	_snippet.add_theme_font_override(&"font", get_theme_font(&"source", &"EditorFonts"))
+	_snippet.add_theme_font_size_override(&"font_size", get_theme_font_size(&"main_size", &"EditorFonts"))
+	_snippet.add_theme_color_override(&"font_readonly_color", get_theme_color(&"font_color", &"Editor"))
+	_copy.icon = get_theme_icon(&"ActionCopy", &"EditorIcons")
+	_write.icon = get_theme_icon(&"Save", &"EditorIcons")
+
+
+func _on_client_selected(_index: int) -> void:
+	_show_client()
+
+
+func _on_copy() -> void:
+	DisplayServer.clipboard_set(_snippet.text)
+
+
+func _on_write() -> void:
+	var answer: Dictionary = _generator.call("write", _selected()["id"], _control.get_url(),
+			_control.get_launcher_path(), _control.get_ws_port())
+	var is_done: bool = answer.get("ok", false)
+	_result.text = answer.get("message", "")
+	if is_done and answer.get("backup", ""):
+		_result.text += "\nThe old file: " + answer["backup"]
+	_result.visible = true
+	_result.add_theme_color_override(&"font_color",
+			get_theme_color(&"success_color" if is_done else &"error_color", &"Editor"))

@@ -1,0 +1,251 @@
+@tool
+extends RefCounted
+## The tools that look at the project's files and resources.
+
+const Context := preload("context.gd")
+const Schema := preload("schema.gd")
+const Types := preload("value_types.gd")
+const VariantJson := preload("variant_json.gd")
+const Words := preload("words.gd")
+
+## Files whose lines nobody wants to search.
+const LARGEST_SEARCHED: int = 1 << 20
+const BINARY: Array[String] = ["png", "jpg", "jpeg", "webp", "ogg", "wav", "mp3", "ttf", "otf", "woff", "woff2", "glb", "bin", "res", "scn",
+		"ctex", "exr", "hdr", "so", "dll", "dylib", "exe", "zip", "pck", "mesh", "material", "fbx", "blend", "ico", "icns", "a", "o"]
+
+var _context: Context
+
+
+func _init(context: Context) -> void:
+	_context = context
+
+
+func get_tools() -> Array[Dictionary]:
+	return [
+		{"name": "file_list", "read": true, "call": _list,
+				"description": "Files of the project, by folder and pattern.",
+				"input": Schema.object(Schema.paged({
+					"folder": Schema.text("Where to look, with all below.", "res://"),
+					"glob": Schema.text("Pattern of the path below the folder or of the file's name: '*.tscn', 'levels/**/*.gd'.", "*"),
+					"addons": Schema.flag("Also what is in res://addons.")}, 100))},
+		{"name": "file_read", "read": true, "call": _read,
+				"description": "Lines of a text file (scripts, scenes, .tres, settings, …).",
+				"input": Schema.object({"path": Schema.text("Its path, 'res://…'."),
+					"from": Schema.integer("First line, from 1.", 1, 1 << 30, 1),
+					"limit": Schema.integer("At most so many lines.", 1, 2000, 200)}, ["path"])},
+		{"name": "file_search", "read": true, "call": _search,
+				"description": "Finds a text (or a regular expression) in the project's text files.",
+				"input": Schema.object(Schema.paged({"text": Schema.text("What to find."),
+					"regex": Schema.flag("The text is a regular expression."),
+					"case": Schema.flag("Upper and lower case differ.", true),
+					"folder": Schema.text("Where to look, with all below.", "res://"),
+					"glob": Schema.text("Only files like this.", "*"),
+					"addons": Schema.flag("Also what is in res://addons.")}, 50), ["text"])},
+		{"name": "file_import", "call": _import,
+				"description": "How a file is imported (texture, sound, model, …) and with what settings; \"reimport\": true does it again. Without a path: all files whose import failed.",
+				"input": Schema.object({"path": Schema.text("The source file, 'res://….png'."), "reimport": Schema.flag("Import it again now.")})},
+		{"name": "resource_read", "read": true, "call": _resource,
+				"description": "A resource of any kind by reflection: its class and the properties that differ from their defaults.",
+				"input": Schema.object({"path": Schema.text("Its path, 'res://…'."), "properties": Schema.texts("Only these.")}, ["path"])},
+	]
+
+
+# ---- finding -----------------------------------------------------------------------------------
+
+
+func _list(arguments: Dictionary) -> Dictionary:
+	var problem: Dictionary = {}
+	var files: Array[String] = await _find(arguments, problem)
+	return problem if problem.has("error") else Words.page(files, arguments["offset"], arguments["limit"], "files")
+
+
+## All files that a folder and a pattern name, in order; lets the editor draw in between.
+func _find(arguments: Dictionary, problem: Dictionary) -> Array[String]:
+	var found: Array[String] = []
+	var start: String = _context.project_path(arguments["folder"], problem)
+	if start.is_empty():
+		return found
+	if not DirAccess.dir_exists_absolute(start):
+		problem["error"] = "There is no folder '%s'." % start
+		return found
+	var context: Context = _context
+	var pattern: RegEx = _glob(arguments["glob"])
+	var open: Array[String] = [start]
+	context.begin_work()
+	while not open.is_empty():
+		var folder: String = open.pop_back()
+		for name: String in DirAccess.get_files_at(folder):
+			var path: String = folder.path_join(name)
+			if not name.get_extension() in ["import", "uid"] and pattern.search(path.trim_prefix(start).trim_prefix("/")) != null:
+				found.append(path)
+		for name: String in DirAccess.get_directories_at(folder):
+			var sub: String = folder.path_join(name)
+			if not name.begins_with(".") and not FileAccess.file_exists(sub.path_join(".gdignore")) and \
+					(arguments["addons"] or sub != "res://addons" or start.begins_with("res://addons")):
+				open.append(sub)
+		await context.breathe()
+	found.sort()
+	return found
+
+
+## '*' is anything within a folder, '**' across folders, '?' one letter. A pattern without '/' is
+## about the file's name.
+static func _glob(pattern: String) -> RegEx:
+	var text: String = pattern.trim_prefix("res://")
+	if not text.contains("/"):
+		text = "**/" + text
+	var result: String = ""
+	for letter: String in text.replace("**/", "\u0001").replace("**", "\u0002"):
+		match letter:
+			"\u0001":
+				result += "(?:.*/)?"
+			"\u0002":
+				result += ".*"
+			"*":
+				result += "[^/]*"
+			"?":
+				result += "[^/]"
+			_:
+				result += letter if letter.is_valid_int() or letter.is_valid_identifier() or letter == "/" else "\\" + letter
+	return RegEx.create_from_string("^%s$" % result)
+
+
+func _search(arguments: Dictionary) -> Dictionary:
+	var problem: Dictionary = {}
+	var text: String = arguments["text"]
+	if text.is_empty():
+		return Context.failure("'text' is empty.")
+	var pattern: RegEx = RegEx.new()
+	var source: String = text if arguments["regex"] else "\\Q%s\\E" % text.replace("\\E", "\\E\\\\E\\Q")
+	if pattern.compile(("(?m)" if arguments["case"] else "(?mi)") + source, false) != OK:
+		return Context.failure("'%s' is not a regular expression that the engine (PCRE2) knows." % text)
+	var files: Array[String] = await _find(arguments, problem)
+	if problem.has("error"):
+		return problem
+	var context: Context = _context
+	var hits: Array[String] = []
+	var wanted: int = arguments["offset"] + arguments["limit"] + 1
+	context.begin_work()
+	for path: String in files:
+		if not path.get_extension().to_lower() in BINARY:
+			_search_file(path, pattern, hits)
+		if hits.size() >= wanted:
+			break
+		await context.breathe()
+	var result: Dictionary = {"hits": hits.slice(arguments["offset"], wanted - 1)}
+	if hits.size() >= wanted:
+		result["next"] = wanted - 1
+	return result
+
+
+func _search_file(path: String, pattern: RegEx, hits: Array[String]) -> void:
+	var file: FileAccess = FileAccess.open(path, FileAccess.READ)
+	if file == null or file.get_length() > LARGEST_SEARCHED:
+		return
+	var bytes: PackedByteArray = file.get_buffer(file.get_length())
+	if bytes.has(0):
+		return
+	var text: String = bytes.get_string_from_utf8()
+	if pattern.search(text) == null:
+		return
+	var lines: PackedStringArray = text.split("\n")
+	for index: int in lines.size():
+		if pattern.search(lines[index]) != null:
+			hits.append("%s:%d: %s" % [path, index + 1, lines[index].strip_edges().left(200)])
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+func _read(arguments: Dictionary) -> Dictionary:
+	var problem: Dictionary = {}
+	var path: String = _context.project_path(arguments["path"], problem)
+	if path.is_empty():
+		return problem
+	var file: FileAccess = FileAccess.open(path, FileAccess.READ)
+	if file == null:
+		return Context.failure(_context.missing_file(path))
+	var bytes: PackedByteArray = file.get_buffer(mini(file.get_length(), 16 << 20))
+	if bytes.has(0):
+		return Context.failure("'%s' is not a text (%d bytes); resource_read shows resources." % [path, file.get_length()])
+	var lines: PackedStringArray = bytes.get_string_from_utf8().split("\n")
+	var first: int = arguments["from"] - 1
+	var result: Dictionary = {"path": path, "text": "\n".join(lines.slice(first, first + arguments["limit"])).left(100000), "lines": lines.size()}
+	if first + arguments["limit"] < lines.size():
+		result["next"] = first + arguments["limit"] + 1
+	return result
+
+
+func _resource(arguments: Dictionary) -> Dictionary:
+	var problem: Dictionary = {}
+	var path: String = _context.project_path(arguments["path"], problem)
+	if path.is_empty():
+		return problem
+	if not ResourceLoader.exists(path):
+		return Context.failure(_context.missing_file(path) if not FileAccess.file_exists(path) else "'%s' is not a resource; file_read shows texts." % path)
+	var resource: Resource = load(path)
+	if resource == null:
+		return Context.failure("'%s' cannot be loaded; editor_log may say why." % path)
+	var result: Dictionary = {"path": path, "type": resource.get_class(), "properties": {}}
+	var codec: VariantJson = _context.codec(50)
+	var chosen: Array = arguments.get("properties", [])
+	for name: String in chosen:
+		if Types.property_of(resource, name).is_empty():
+			return Context.failure("%s has no property '%s'.%s" % [resource.get_class(), name, Words.suggest(name, Types.property_names(resource))])
+	for info: Dictionary in resource.get_property_list():
+		var name: String = info["name"]
+		var current: Variant = resource.get(name)
+		if name in chosen or chosen.is_empty() and info["usage"] & PROPERTY_USAGE_STORAGE and not name in ["resource_path", "script"] and \
+				not Types.is_same_value(current, ClassDB.class_get_property_default_value(resource.get_class(), name)):
+			result["properties"][name] = codec.encode(current, info["type"])
+	var script: Script = resource.get_script()
+	if script != null:
+		result["script"] = script.resource_path
+	return result
+
+
+# ---- imports -----------------------------------------------------------------------------------
+
+
+func _import(arguments: Dictionary) -> Dictionary:
+	if not arguments.has("path"):
+		return _failed_imports()
+	var problem: Dictionary = {}
+	var path: String = _context.project_path(arguments["path"], problem)
+	if path.is_empty():
+		return problem
+	if not FileAccess.file_exists(path):
+		return Context.failure(_context.missing_file(path))
+	if not FileAccess.file_exists(path + ".import"):
+		return Context.failure("'%s' is not a file that is imported; it is used as it is." % path)
+	if arguments["reimport"]:
+		# Importing shows its progress and runs the editor's loop inside; not inside of a tool call.
+		EditorInterface.get_resource_filesystem().reimport_files.call_deferred([path] as PackedStringArray)
+		await _context.next_frame()
+		await _context.next_frame()
+	return _import_state(path)
+
+
+func _import_state(path: String) -> Dictionary:
+	var settings: ConfigFile = ConfigFile.new()
+	var error: Error = settings.load(path + ".import")
+	if error != OK:
+		return Context.failure("'%s.import' cannot be read: %s." % [path, error_string(error)])
+	var result: Dictionary = {"path": path, "importer": settings.get_value("remap", "importer", ""), "type": settings.get_value("remap", "type", ""),
+			"valid": settings.get_value("remap", "valid", true) and ResourceLoader.exists(path), "settings": {}}
+	for key: String in settings.get_section_keys("params") if settings.has_section("params") else PackedStringArray():
+		result["settings"][key] = _context.codec(50).encode(settings.get_value("params", key))
+	return result
+
+
+func _failed_imports() -> Dictionary:
+	var failed: Array[String] = []
+	var open: Array[EditorFileSystemDirectory] = [EditorInterface.get_resource_filesystem().get_filesystem()]
+	while not open.is_empty():
+		var folder: EditorFileSystemDirectory = open.pop_back()
+		for index: int in folder.get_file_count():
+			if not folder.get_file_import_is_valid(index):
+				failed.append(folder.get_file_path(index))
+		for index: int in folder.get_subdir_count():
+			open.append(folder.get_subdir(index))
+	return {"failed": failed.slice(0, 200), "total": failed.size(), "importing": EditorInterface.get_resource_filesystem().is_scanning()}

@@ -1,0 +1,64 @@
+@tool
+extends RefCounted
+## Writes text files so that the editor notices, and takes it back when the action is undone.
+##
+## The undo history keeps an object of this; a file that changed in the meantime is left alone.
+
+
+const Context := preload("context.gd")
+
+
+## Writes [param after] if the file still holds [param before]; null stands for no file.
+func replace(path: String, before: Variant, after: Variant) -> void:
+	if read(path) != before:
+		push_warning("Tether: '%s' changed in the meantime and is left as it is." % path)
+		return
+	if after == null:
+		DirAccess.remove_absolute(path)
+		DirAccess.remove_absolute(path + ".uid")
+	else:
+		_write(path, after)
+	Context.announce(path)
+
+
+## What a file holds, or null if there is none.
+static func read(path: String) -> Variant:
+	if not FileAccess.file_exists(path):
+		return null
+	return FileAccess.get_file_as_string(path)
+
+
+func _write(path: String, text: String) -> void:
+	if path.get_extension() == "gd" and ResourceLoader.has_cached(path):
+		var script: Script = load(path)
+		script.source_code = text
+		ResourceSaver.save(script, path)
+		script.reload(true)
+		_show(script, text)
+		return
+	var file: FileAccess = FileAccess.open(path, FileAccess.WRITE)
+	if file == null:
+		push_error("Tether: cannot write '%s': %s." % [path, error_string(FileAccess.get_open_error())])
+		return
+	file.store_string(text)
+	file.close()
+
+
+## The tab of the script editor that shows a script gets the new text, too.
+func _show(script: Script, text: String) -> void:
+	var code: CodeEdit = editor_of(script)
+	if code != null and code.text != text:
+		var line: int = code.get_caret_line()
+		var scroll: int = code.get_v_scroll() as int
+		code.text = text
+		code.set_caret_line(mini(line, code.get_line_count() - 1))
+		code.scroll_vertical = scroll
+		code.tag_saved_version()
+
+
+## The open tab of a script, or null.
+static func editor_of(script: Script) -> CodeEdit:
+	var editors: Array = EditorInterface.get_script_editor().get_open_script_editors().filter(
+			func(editor: ScriptEditorBase) -> bool: return editor.is_class("ScriptTextEditor"))
+	var index: int = EditorInterface.get_script_editor().get_open_scripts().find(script)
+	return editors[index].get_base_editor() as CodeEdit if index >= 0 and index < editors.size() else null

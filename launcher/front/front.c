@@ -1,0 +1,377 @@
+#include "front.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cli/cli.h"
+#include "../cli/commands.h"
+#include "../os/os.h"
+#include "flight.h"
+#include "headers.h"
+
+enum {
+    OUTPUT_HIGH = 1024 * 1024, /* beyond it nothing more is read from the server */
+    OUTPUT_LOW = 256 * 1024,
+    OUTPUT_FULL = 8 * 1024 * 1024, /* beyond it nothing more is read from the client either */
+    WAITING_MOST = 4096,
+    WAITING_BYTES_MOST = 16 * 1024 * 1024,
+    HOLD_FIRST_MS = 10,
+    HOLD_MOST_MS = 1000,
+    END_MS = 1000, /* for goodbyes and for the last lines */
+};
+
+/* ---- telling ---- */
+
+void front_say(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("tether mcp: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+void front_answer_error(struct front *front, const char *id, size_t id_length, int code,
+                        const char *message) {
+    struct bytes line = {0};
+    char text[32];
+    bytes_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
+    bytes_add(&line, id, id_length);
+    snprintf(text, sizeof text, ",\"error\":{\"code\":%d,", code);
+    bytes_add_text(&line, text);
+    bytes_add_text(&line, "\"message\":");
+    bytes_add_json(&line, message);
+    bytes_add_text(&line, "}}");
+    if (!line.failed)
+        output_line(&front->output, line.data, line.length);
+    bytes_finish(&line);
+}
+
+static void set_pressure(struct front *front) {
+    size_t pending = output_pending(&front->output);
+    const struct flights *flights = &front->flights;
+    if (pending > OUTPUT_HIGH)
+        pool_pause(&front->pool, true);
+    else if (pending < OUTPUT_LOW)
+        pool_pause(&front->pool, false);
+    input_pause(&front->input, pending > OUTPUT_FULL || flights->count > WAITING_MOST ||
+                                   flights->bytes > WAITING_BYTES_MOST);
+}
+
+void front_output(struct front *front, const char *data, size_t length) {
+    output_line(&front->output, data, length);
+    set_pressure(front);
+}
+
+/* ---- requests of the server ---- */
+
+static bool is_asked(const struct asked *asked, size_t i, const struct scan_text *id) {
+    return asked->ids[i][0] && scan_is_id(id, asked->ids[i], strlen(asked->ids[i]));
+}
+
+static void note_asked(struct asked *asked, const struct scan_text *id) {
+    if (!id->scalar || id->length >= FRONT_ID_MAX)
+        return;
+    memcpy(asked->ids[asked->next], id->raw, id->length);
+    asked->ids[asked->next][id->length] = 0;
+    asked->gone[asked->next] = false;
+    asked->next = (asked->next + 1) % FRONT_ABANDONED_MOST;
+}
+
+/* Forgets the request that this answers; true if whoever asked is gone. */
+static bool take_asked(struct asked *asked, const struct scan_text *id) {
+    for (size_t back = 1; back <= FRONT_ABANDONED_MOST; back++) {
+        size_t i = (asked->next + FRONT_ABANDONED_MOST - back) % FRONT_ABANDONED_MOST;
+        if (is_asked(asked, i, id)) {
+            asked->ids[i][0] = 0;
+            return asked->gone[i];
+        }
+    }
+    return false;
+}
+
+/* The server is another one: the client need not answer the former one's questions. */
+static void abandon_asked(struct front *front) {
+    struct asked *asked = &front->asked;
+    char line[FRONT_ID_MAX + 160];
+    for (size_t i = 0; i < FRONT_ABANDONED_MOST; i++) {
+        if (!asked->ids[i][0] || asked->gone[i])
+            continue;
+        asked->gone[i] = true;
+        snprintf(line, sizeof line,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
+                 "{\"requestId\":%s,\"reason\":\"the server that asked is gone\"}}",
+                 asked->ids[i]);
+        output_line(&front->output, line, strlen(line));
+    }
+}
+
+void front_relay(struct front *front, const char *data, size_t length, const struct scan *scan) {
+    if (scan_kind(scan) == SCAN_REQUEST)
+        note_asked(&front->asked, &scan->texts[SCAN_ID]);
+    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/tools/list_changed"))
+        hints_doubt(&front->hints);
+    front_output(front, data, length);
+}
+
+/* ---- the client's lines ---- */
+
+static void refuse_line(struct front *front, const struct scan_text *id, int code,
+                        const char *why) {
+    bool known = id && id->scalar;
+    front_answer_error(front, known ? id->raw : "null", known ? id->length : 4, code, why);
+}
+
+static void take_line(struct front *front, const char *line, size_t length) {
+    struct scan *scan = &front->scan;
+    const struct scan_text *id = &scan->texts[SCAN_ID];
+    if (scan_all(scan, line, length) < 0) {
+        refuse_line(front, NULL, -32700, "This line is no JSON.");
+        return;
+    }
+    switch (scan_kind(scan)) {
+    case SCAN_INVALID:
+        refuse_line(front, id, -32600,
+                    "This line is no message of JSON-RPC 2.0: one object with \"method\", "
+                    "\"result\" or \"error\".");
+        return;
+    case SCAN_RESPONSE:
+        if (take_asked(&front->asked, id))
+            return;
+        break;
+    default:
+        break;
+    }
+    if (head_is_modern(scan))
+        scan_decode(&scan->texts[SCAN_VERSION], front->modern, sizeof front->modern);
+    flights_add(front, line, length);
+    link_wake(&front->link);
+}
+
+static void on_line(void *context, const char *line, size_t length) {
+    struct front *front = context;
+    if (front->phase != FRONT_RUNS)
+        return;
+    take_line(front, line, length);
+    front_settle(front);
+}
+
+static void on_overlong(void *context, const struct scan *scan, bool valid) {
+    struct front *front = context;
+    if (front->phase != FRONT_RUNS)
+        return;
+    if (!valid || scan_kind(scan) == SCAN_REQUEST || scan_kind(scan) == SCAN_INVALID)
+        refuse_line(front, valid ? &scan->texts[SCAN_ID] : NULL, valid ? -32600 : -32700,
+                    "This message is longer than 4 MiB, which is the limit here.");
+    else
+        front_say("a message of the client was longer than 4 MiB; left out");
+    front_settle(front);
+}
+
+/* ---- the end ---- */
+
+static void end(struct front *front, const char *why) {
+    if (front->phase >= FRONT_ENDS)
+        return;
+    front->phase = FRONT_ENDS;
+    front->end_by = os_clock_ms() + END_MS;
+    input_finish(&front->input);
+    flights_finish(front, why);
+    dialog_end(front);
+    link_leave(&front->link);
+    front_settle(front);
+}
+
+static void on_input_end(void *context) {
+    struct front *front = context;
+    if (front->phase == FRONT_RUNS)
+        front->phase = FRONT_DRAINS;
+    front_settle(front);
+}
+
+static void on_signal(uv_signal_t *handle, int number) {
+    (void)number;
+    end(handle->data, "`tether mcp` was asked to end.");
+}
+
+static void on_parent_end(void *context, const struct os_identity *identity) {
+    front_say("the program that started this (process %lld) is gone", (long long)identity->pid);
+    end(context, "The program that started `tether mcp` is gone.");
+}
+
+static void close_all(struct front *front) {
+    front->phase = FRONT_OVER;
+    uv_close((uv_handle_t *)&front->timer, NULL);
+    for (size_t i = 0; i < sizeof front->signals / sizeof front->signals[0]; i++)
+        uv_close((uv_handle_t *)&front->signals[i], NULL);
+    watch_destroy(front->parent);
+    link_finish(&front->link);
+    pool_finish(&front->pool);
+    output_finish(&front->output);
+}
+
+/* Sees whether it is time for the next phase. */
+static void settle_end(struct front *front) {
+    int64_t now = os_clock_ms();
+    if (front->phase == FRONT_RUNS && front->output.broken)
+        end(front, "");
+    if (front->phase == FRONT_DRAINS) {
+        if (!flights_open(front) || front->output.broken || (front->end_by && now >= front->end_by))
+            end(front, "The client closed its side before this was done.");
+        else if (flights_wait(front))
+            front->end_by = 0;
+        else if (!front->end_by)
+            front->end_by = now + front->options->config.stop_grace_ms;
+    }
+    if (front->phase != FRONT_ENDS)
+        return;
+    if (now >= front->end_by || (front->link.left && !front->dialog.goodbye.connection &&
+                                 output_pending(&front->output) == 0))
+        close_all(front);
+}
+
+/* ---- settling ---- */
+
+static void on_timer(uv_timer_t *timer) {
+    struct front *front = timer->data;
+    flights_expire(front);
+    front_settle(front);
+}
+
+static int64_t earlier(int64_t a, int64_t b) {
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+/* Asleep unless something waits. */
+static void set_timer(struct front *front) {
+    int64_t now = os_clock_ms(), stream = dialog_deadline(front);
+    int64_t due = earlier(front->flights.due, stream > now ? stream : 0);
+    due = earlier(due, front->end_by);
+    if (front->flights.count > 0 || stream)
+        due = earlier(due, front->hold_until);
+    uv_timer_stop(&front->timer);
+    if (!due)
+        return;
+    uv_update_time(&front->loop);
+    uv_timer_start(&front->timer, on_timer, due > now ? (uint64_t)(due - now) : 1, 0);
+}
+
+void front_settle(struct front *front) {
+    if (front->phase == FRONT_OVER)
+        return;
+    if (front->hold_until && os_clock_ms() >= front->hold_until)
+        front->hold_until = 0;
+    if (front->phase < FRONT_ENDS) {
+        dialog_settle(front);
+        flights_pump(front);
+    }
+    settle_end(front);
+    if (front->phase == FRONT_OVER)
+        return;
+    if (front->phase < FRONT_ENDS)
+        set_pressure(front);
+    set_timer(front);
+}
+
+/* Asks the daemon how the server is. If it says that all is well, and yet nothing comes of it, each
+ * further try waits longer. */
+void front_doubt(struct front *front) {
+    int64_t hold = HOLD_FIRST_MS;
+    for (unsigned i = 0; i < front->misses && hold < HOLD_MOST_MS; i++)
+        hold *= 2;
+    front->misses++;
+    front->hold_until = os_clock_ms() + (hold < HOLD_MOST_MS ? hold : HOLD_MOST_MS);
+    link_doubt(&front->link);
+}
+
+static void on_link_changed(void *context) {
+    struct front *front = context;
+    if (front->link.ready && front->asked_generation != front->link.generation) {
+        abandon_asked(front);
+        front->asked_generation = front->link.generation;
+        front->misses = 0;
+        front->hold_until = 0;
+    }
+    front_settle(front);
+}
+
+static void on_link_failed(void *context, const char *why) {
+    struct front *front = context;
+    front_say("%s", why);
+    flights_fail_waiting(front, why);
+    front_settle(front);
+}
+
+/* ---- beginning ---- */
+
+static void on_drained(void *context) {
+    front_settle(context);
+}
+
+/* As for `tether run`: without a parent from the start there is nothing to watch. */
+static void watch_parent(struct front *front) {
+    struct os_identity parent, self = {0};
+    os_identity_self(&self);
+    if (!front->options->config.parent_watchdog || self.pid == 1 ||
+        os_identity_parent(&parent) < 0 || parent.pid <= 1)
+        return;
+    if (watch_create(&front->parent, &front->loop, &parent, front->options->config.parent_poll_ms,
+                     on_parent_end, front) == -ESRCH)
+        on_parent_end(front, &parent);
+}
+
+static void take_signals(struct front *front) {
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        uv_signal_init(&front->loop, &front->signals[i]);
+        front->signals[i].data = front;
+        uv_signal_start(&front->signals[i], on_signal, numbers[i]);
+    }
+}
+
+static int open_all(struct front *front) {
+    static const struct input_events input_events = {on_line, on_overlong, on_input_end};
+    static const struct link_events link_events = {on_link_changed, on_link_failed};
+    int rc = uv_loop_init(&front->loop);
+    if (rc < 0)
+        return rc;
+    uv_timer_init(&front->loop, &front->timer);
+    front->timer.data = front;
+    flights_init(&front->flights);
+    pool_init(&front->pool, &front->loop);
+    link_init(&front->link, &front->loop, front->options, &link_events, front);
+    rc = output_init(&front->output, &front->loop, on_drained, front);
+    if (rc == 0)
+        rc = input_init(&front->input, &front->loop, &input_events, front);
+    if (rc < 0)
+        return rc;
+    take_signals(front);
+    return 0;
+}
+
+int command_mcp(const struct options *options) {
+    struct front *front = calloc(1, sizeof *front);
+    struct error err;
+    int rc = front ? 0 : UV_ENOMEM;
+    if (front) {
+        front->options = options;
+        front->token = getenv("TETHER_HTTP_TOKEN");
+        rc = open_all(front);
+    }
+    if (rc < 0) {
+        error_set(&err, rc, "cannot use standard input and output: %s", uv_strerror(rc));
+        return command_fail(EXIT_FAILED, &err);
+    }
+    link_wake(&front->link);
+    watch_parent(front);
+    uv_run(&front->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&front->loop);
+    dialog_finish(&front->dialog);
+    hints_finish(&front->hints);
+    free(front);
+    return EXIT_FINE;
+}

@@ -1,0 +1,100 @@
+/* `tether mcp`: relays between an MCP client on standard input and output and the server over HTTP.
+ *
+ * Messages pass as the bytes they are. Each message of the client is a *flight*: it waits until the
+ * server is up and the session is there, goes out on a connection of its own, and lands: every
+ * request gets exactly one answer, from the server or, if that is lost, from here. */
+#ifndef TETHER_FRONT_H
+#define TETHER_FRONT_H
+
+#include <uv.h>
+
+#include "../cli/options.h"
+#include "../daemon/watch.h"
+#include "dialog.h"
+#include "exchange.h"
+#include "hints.h"
+#include "link.h"
+#include "scan.h"
+#include "streams.h"
+
+enum {
+    FRONT_REQUESTS_MOST = 128, /* under way at once; further ones wait */
+    FRONT_ERROR = -32000,
+    FRONT_ABANDONED_MOST = 64,
+    FRONT_ID_MAX = 128,
+};
+
+enum front_phase {
+    FRONT_RUNS,
+    FRONT_DRAINS, /* the client says no more; what is under way is still answered */
+    FRONT_ENDS,   /* everything is being closed */
+    FRONT_OVER
+};
+
+struct flight;
+
+struct flight_list {
+    struct flight *first, **end;
+};
+
+struct flights {
+    struct flight_list waiting, flying; /* the former in the order in which they came */
+    size_t count, bytes;                /* of those that wait */
+    size_t others, lost;                /* of those: no requests; waiting for an explanation */
+    size_t requests;                    /* of those that fly */
+    int64_t due; /* nothing of those that wait is due earlier; 0: nothing waits */
+};
+
+/* Requests of the server to the client, by id: those that wait for an answer, and those whose
+ * server is gone. */
+struct asked {
+    char ids[FRONT_ABANDONED_MOST][FRONT_ID_MAX];
+    bool gone[FRONT_ABANDONED_MOST];
+    size_t next;
+};
+
+struct front {
+    const struct options *options;
+    const char *token; /* TETHER_HTTP_TOKEN, or NULL */
+    enum front_phase phase;
+    uv_loop_t loop;
+    uv_timer_t timer;
+    uv_signal_t signals[3];
+    struct watch *parent;
+    struct link link;
+    struct pool pool;
+    struct output output;
+    struct flights flights;
+    struct dialog dialog;
+    struct hints hints;
+    struct asked asked;
+    struct scan scan; /* for one message after the other */
+    char modern[64];  /* the version that the client spoke last, if it is of the stateless era */
+    uint64_t asked_generation; /* of the server whose requests `asked` has */
+    unsigned misses; /* connections in a row that came to nothing though the server was up */
+    int64_t hold_until;
+    int64_t end_by;     /* DRAINS, ENDS: when it is enough */
+    struct input input; /* last: its buffer is large */
+};
+
+/* What is due is done, what may go goes, and the timer is set. Called at the end of whatever
+ * happened. */
+void front_settle(struct front *front);
+
+/* A connection to the server came to nothing. */
+void front_doubt(struct front *front);
+
+/* Relays a message that the server sent on its own account or for a request. */
+void front_relay(struct front *front, const char *data, size_t length, const struct scan *scan);
+
+/* Writes a line, and sees to it that no more is read than is taken. */
+void front_output(struct front *front, const char *data, size_t length);
+
+/* Answers a request with an error; `id` as it was written, or "null". */
+void front_answer_error(struct front *front, const char *id, size_t id_length, int code,
+                        const char *message);
+
+/* The last thing the front says to people: one line on standard error. */
+void front_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,119 @@
+#include "sse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_field(const struct sse *sse, size_t name_length, const char *name) {
+    return strlen(name) == name_length && memcmp(sse->line.data, name, name_length) == 0;
+}
+
+static void take_id(struct sse *sse, const char *value, size_t length) {
+    if (length >= sizeof sse->id || memchr(value, 0, length) || memchr(value, '\n', length))
+        return;
+    memcpy(sse->id, value, length);
+    sse->id[length] = 0;
+    sse->id_length = length;
+}
+
+static void take_retry(struct sse *sse, const char *value, size_t length) {
+    int64_t number = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (value[i] < '0' || value[i] > '9' || number > 1000000)
+            return;
+        number = number * 10 + (value[i] - '0');
+    }
+    if (length > 0)
+        sse->retry_ms = number;
+}
+
+static void take_data(struct sse *sse, const char *value, size_t length) {
+    if (sse->has_data)
+        bytes_add(&sse->data, "\n", 1);
+    bytes_add(&sse->data, value, length);
+    sse->has_data = true;
+}
+
+static void take_field(struct sse *sse) {
+    const char *line = sse->line.data;
+    size_t length = sse->line.length;
+    const char *colon = memchr(line, ':', length);
+    size_t name_length = colon ? (size_t)(colon - line) : length;
+    const char *value = colon ? colon + 1 : line + length;
+    size_t value_length = length - (size_t)(value - line);
+    if (value_length > 0 && *value == ' ') {
+        value++;
+        value_length--;
+    }
+    if (is_field(sse, name_length, "data"))
+        take_data(sse, value, value_length);
+    else if (is_field(sse, name_length, "id"))
+        take_id(sse, value, value_length);
+    else if (is_field(sse, name_length, "retry"))
+        take_retry(sse, value, value_length);
+    else if (is_field(sse, name_length, "event"))
+        sse->other = value_length > 0 && (value_length != 7 || memcmp(value, "message", 7) != 0);
+}
+
+static int dispatch(struct sse *sse, sse_fn fn, void *context) {
+    bool more = true;
+    if (sse->data.length > 0 && !sse->other)
+        more = fn(sse->data.data, sse->data.length, context);
+    bytes_clear(&sse->data);
+    sse->has_data = sse->other = false;
+    return more ? 0 : -ECANCELED;
+}
+
+static int end_line(struct sse *sse, sse_fn fn, void *context) {
+    int rc = 0;
+    if (!sse->started && sse->line.length >= 3 && memcmp(sse->line.data, "\xef\xbb\xbf", 3) == 0) {
+        sse->line.length -= 3;
+        memmove(sse->line.data, sse->line.data + 3, sse->line.length + 1);
+    }
+    sse->started = true;
+    if (sse->line.length == 0)
+        rc = dispatch(sse, fn, context);
+    else
+        take_field(sse);
+    bytes_clear(&sse->line);
+    return sse->data.failed ? -ENOMEM : rc;
+}
+
+static size_t until_end(const char *bytes, size_t count) {
+    const char *newline = memchr(bytes, '\n', count);
+    size_t length = newline ? (size_t)(newline - bytes) : count;
+    const char *cr = memchr(bytes, '\r', length);
+    return cr ? (size_t)(cr - bytes) : length;
+}
+
+int sse_feed(struct sse *sse, const char *bytes, size_t count, size_t limit, sse_fn fn,
+             void *context) {
+    size_t at = 0;
+    while (at < count) {
+        size_t length;
+        int rc;
+        if (sse->after_cr && bytes[at] == '\n')
+            at++;
+        sse->after_cr = false;
+        length = until_end(bytes + at, count - at);
+        if (length > limit - sse->line.length ||
+            sse->line.length + length > limit - sse->data.length)
+            return -EMSGSIZE;
+        bytes_add(&sse->line, bytes + at, length);
+        at += length;
+        if (sse->line.failed)
+            return -ENOMEM;
+        if (at == count)
+            break;
+        sse->after_cr = bytes[at++] == '\r';
+        rc = end_line(sse, fn, context);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+void sse_finish(struct sse *sse) {
+    bytes_finish(&sse->line);
+    bytes_finish(&sse->data);
+}

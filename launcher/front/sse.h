@@ -1,0 +1,33 @@
+/* Server-sent events out of a stream that comes in pieces of any size. */
+#ifndef TETHER_FRONT_SSE_H
+#define TETHER_FRONT_SSE_H
+
+#include <stdint.h>
+
+#include "bytes.h"
+
+enum { SSE_ID_MAX = 1024 };
+
+/* Zeroed memory is one at the start of a stream. */
+struct sse {
+    struct bytes line, data;
+    bool has_data;
+    bool after_cr; /* a newline that comes now belongs to the end of the line before */
+    bool started;  /* the place where a byte order mark may stand is past */
+    bool other;    /* the event is of a type that carries no message */
+    int64_t retry_ms;
+    size_t id_length;
+    char id[SSE_ID_MAX]; /* of the last event that had one; terminated */
+};
+
+/* Takes the data of one event, which may have newlines in it. Returns false to stop. */
+typedef bool (*sse_fn)(const char *data, size_t length, void *context);
+
+/* Calls `fn` for each event that carries a message. Returns 0, -EMSGSIZE for an event beyond
+ * `limit`, -ENOMEM, or -ECANCELED when `fn` said so. */
+int sse_feed(struct sse *sse, const char *bytes, size_t count, size_t limit, sse_fn fn,
+             void *context);
+
+void sse_finish(struct sse *sse);
+
+#endif

@@ -1,0 +1,143 @@
+"""Row F8 as a plugin's author meets it: the example addon, and what docs/for-plugin-authors.md says to
+write, beside Tether's own server in a real editor."""
+import json
+import os
+import re
+import shutil
+import urllib.request
+
+import pytest
+
+from editor import ROOT
+from harness import free_ports
+from plugin_scene import Scene, make_project
+from scene import wait_until
+from tether import can_bind, http_get
+
+EXAMPLE = os.path.join(ROOT, "tests/engine/example_addon/addons/companion")
+
+
+def documented():
+    """The pieces of GDScript on the page, in order."""
+    with open(os.path.join(ROOT, "docs/for-plugin-authors.md")) as file:
+        return re.findall(r"```gdscript\n(.*?)```", file.read(), re.DOTALL)
+
+
+def add_plugin(project, name, script=None):
+    """A copy of the example; or with another script, in the example's place."""
+    folder = os.path.join(project, "addons", name)
+    shutil.copytree(EXAMPLE, folder)
+    if script:
+        with open(os.path.join(folder, "plugin.gd"), "w") as file:
+            file.write(script)
+    with open(os.path.join(project, "project.godot")) as file:
+        settings = file.read()
+    with open(os.path.join(project, "project.godot"), "w") as file:
+        file.write(settings.replace("PackedStringArray(\"res", "PackedStringArray(\"res://addons/%s/plugin.cfg\", "
+                                    "\"res" % name))
+
+
+def replace_in(path, old, new):
+    with open(path) as file:
+        text = file.read()
+    assert old in text
+    with open(path, "w") as file:
+        file.write(text.replace(old, new))
+
+
+@pytest.fixture
+def project(tmp_path):
+    return make_project(str(tmp_path / "p"), ("tether", "driver"))
+
+
+@pytest.fixture
+def main_ports():
+    return free_ports()
+
+
+def open_scene(tmp_path, project, ports):
+    state_dir = str(tmp_path / "state")
+    os.mkdir(state_dir, 0o700)
+    return Scene(project, state_dir, env={"TETHER_HTTP_PORT": str(ports[0]), "TETHER_WS_PORT": str(ports[1])})
+
+
+def answers(port):
+    try:
+        return http_get(port)[1]
+    except OSError:
+        return None
+
+
+def close(scene, ports):
+    """Closes the editor; then nothing is left, and every port is free."""
+    scene.run("while EditorInterface.get_resource_filesystem().is_scanning():\n"
+              "\tawait driver.get_tree().process_frame")
+    assert scene.quit() == []
+    wait_until(lambda: all(can_bind(port) for port in ports), "the ports are free")
+
+
+def test_F8_example_addon_has_a_server_beside_the_main_one(tmp_path, project, main_ports):
+    own = free_ports(1)[0]
+    add_plugin(project, "companion")
+    replace_in(project + "/addons/companion/plugin.gd", "8123", str(own))
+    with open_scene(tmp_path, project, main_ports) as scene:
+        scene.process.expect("^Companion: http://127.0.0.1:%d/mcp" % own)
+        assert answers(own).endswith(b"companion of %d\n" % scene.pid)
+        wait_until(lambda: answers(main_ports[0]), "the main server answers")
+        assert sorted(os.listdir(scene.state_dir)) == sorted(["%d-0" % own, "%d-%d" % tuple(main_ports)])
+        close(scene, [own, *main_ports])
+
+
+def test_F8_example_addon_is_small():
+    with open(os.path.join(EXAMPLE, "plugin.gd")) as file:
+        assert len(file.readlines()) <= 30
+
+
+class Mcp:
+    """Just enough of a client."""
+
+    def __init__(self, port):
+        self.url = "http://127.0.0.1:%d/mcp" % port
+        self.headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        self.call("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})
+
+    def call(self, method, **params):
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        with urllib.request.urlopen(urllib.request.Request(self.url, body, self.headers), timeout=30) as answer:
+            text = answer.read().decode()
+            if answer.headers["Mcp-Session-Id"]:
+                self.headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
+        data = re.findall(r"^data: ?(\{.*)$", text, re.MULTILINE)
+        return json.loads(data[-1] if data else text)["result"]
+
+    def tools(self):
+        return {tool["name"] for tool in self.call("tools/list")["tools"]}
+
+
+def test_F8_what_the_page_says_works(tmp_path, project, main_ports):
+    server, tool = documented()
+    own = free_ports(1)[0]
+    add_plugin(project, "mine", server.replace("8123", str(own)))
+    replace_in(project + "/addons/mine/server.py", "required=True", "default=int(os.environ['TETHER_HTTP_PORT'])")
+    add_plugin(project, "tool", tool)
+    with open_scene(tmp_path, project, main_ports) as scene:
+        wait_until(lambda: answers(own), "the plugin's own server answers")
+        wait_until(lambda: answers(main_ports[0]), "the main server answers")
+        client = Mcp(main_ports[0])
+        wait_until(lambda: "add_numbers" in client.tools(), "the tool is there")
+        assert len(client.tools()) > 10  # beside Tether's
+        result = client.call("tools/call", name="add_numbers", arguments={"a": 2, "b": 0.5})
+        assert result["content"][0]["text"] == "2.5"
+        scene.run('EditorInterface.set_plugin_enabled("tool", false)')
+        wait_until(lambda: "add_numbers" not in client.tools(), "the tool is gone")
+        close(scene, [own, *main_ports])
+
+
+def test_F8_the_page_names_every_property_and_signal():
+    with open(os.path.join(ROOT, "gdextension/doc_classes/TetherServer.xml")) as file:
+        xml = file.read()
+    with open(os.path.join(ROOT, "docs/for-plugin-authors.md")) as file:
+        page = file.read()
+    names = re.findall(r'<(?:member|signal) name="(\w+)"', xml)
+    assert len(names) > 15
+    assert [name for name in names if "`" + name not in page] == ["launcher", "tools"]

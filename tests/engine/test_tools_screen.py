@@ -1,0 +1,67 @@
+"""F8: pictures of the editor and of the running game, from an editor that draws on a screen nobody sees."""
+import base64
+import struct
+
+from tools_probe import Display, ToolsEditor, make_tools_project
+
+# What a screen without a window manager, and a machine without a graphics card, make the engine say.
+SCREEN_NOISE = ("V-Sync", "Unhandled XServer error: BadWindow", "VK_KHR_surface", 'ERROR: Condition "err != OK" is true.')
+
+
+def shot(tools, **arguments):
+    """A picture's size, the text beside it, and its data."""
+    image, text = tools.call("editor_screenshot", **arguments)["content"]
+    assert image["type"] == "image" and image["mimeType"] == "image/png" and text["type"] == "text"
+    data = base64.b64decode(image["data"])
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    return struct.unpack(">II", data[16:24]), text["text"], image["data"]
+
+
+def share_of_red(tools, data):
+    return tools.run_code("""
+var image := Image.new()
+image.load_png_from_buffer(Marshalls.base64_to_raw("%s"))
+image.resize(100, 100, Image.INTERPOLATE_NEAREST)
+var red := 0
+for x in 100:
+	for y in 100:
+		red += int(image.get_pixel(x, y).is_equal_approx(Color.RED))
+return red""" % data) / 10000
+
+
+def check_editor(tools):
+    size, text, data = shot(tools)
+    assert size == (1024, 640) and text == "editor, 1280×800, shown at 1024×640"
+    assert 0.02 < share_of_red(tools, data) < 0.3
+    size, text, data = shot(tools, target="2d", max_size=4096)
+    assert text == "2d, %d×%d" % size and size[0] > 400
+    assert 0.05 < share_of_red(tools, data) < 0.5
+    size, _, data = shot(tools, target="3d", max_size=100)
+    assert max(size) == 100 and share_of_red(tools, data) == 0
+
+
+def check_game(tools):
+    tools.call("project_run", scene="current")
+    tools.until("project_output", lambda answer: answer["connected"] and "up and running" in answer["text"])
+    size, text, data = shot(tools, target="game", max_size=200)
+    assert max(size) == 200 and text.startswith("game, ")
+    assert 0.05 < share_of_red(tools, data) < 0.5
+    tools.call("project_stop")
+    tools.until("editor_state", lambda state: state["playing"] is None)
+    assert "No game" in tools.refusal("editor_screenshot", target="game")
+
+
+def test_F8_pictures_of_editor_and_game(tmp_path):
+    with Display() as display, ToolsEditor(make_tools_project(str(tmp_path / "p")), "--rendering-driver", "opengl3",
+                                           env={"DISPLAY": display.name}) as tools:
+        tools.settle()
+        tools.call("scene_new", path="res://main.tscn")
+        tools.call("node_add", type="ColorRect", name="Box",
+                   properties={"size": [300, 200], "position": [50, 50], "color": "red"})
+        tools.call("script_create", path="res://box.gd",
+                   text="extends ColorRect\n\n\nfunc _ready() -> void:\n\tprint(\"up and running\")\n")
+        tools.call("script_attach", node="Box", path="res://box.gd")
+        tools.call("scene_save")
+        check_editor(tools)
+        check_game(tools)
+        assert tools.quit(SCREEN_NOISE) == []

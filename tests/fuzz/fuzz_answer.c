@@ -1,0 +1,143 @@
+/* Answers over HTTP: however the bytes are cut, the same comes out. And the messages in them: what
+ * is picked out does not depend on cuts either, and is JSON exactly if jansson says so.
+ *
+ * The first byte of the input chooses how many bytes a piece has. */
+#include <string.h>
+
+#include <jansson.h>
+
+#include "front/answer.h"
+#include "front/scan.h"
+#include "fuzz.h"
+
+const char *const fuzz_words[] = {"HTTP/1.1 200 OK\r\n",
+                                  "HTTP/1.1 404 No\r\n",
+                                  "HTTP/1.1 100 Continue\r\n\r\n",
+                                  "Content-Type: text/event-stream\r\n",
+                                  "Content-Type: application/json\r\n",
+                                  "Transfer-Encoding: chunked\r\n",
+                                  "Content-Length: 2\r\n",
+                                  "Connection: close\r\n",
+                                  "Mcp-Session-Id: s\r\n",
+                                  "\r\n",
+                                  "\n\n",
+                                  "\r\r",
+                                  "data: ",
+                                  "id: ",
+                                  "event: message",
+                                  "event: x",
+                                  "retry: 10",
+                                  ": c",
+                                  "\xef\xbb\xbf",
+                                  "5\r\nabcde\r\n",
+                                  "0\r\n\r\n",
+                                  "{\"id\":1,\"method\":\"a\",\"params\":{\"name\":\"b\"}}",
+                                  "\"result\":",
+                                  "\\u00e9",
+                                  "[1,-2.5e3,true,null]",
+                                  NULL};
+
+enum { HEARD_MAX = 1 << 16 };
+
+struct heard {
+    struct answer answer;
+    char text[HEARD_MAX];
+    size_t length;
+};
+
+static void note(struct heard *heard, const char *data, size_t length) {
+    FUZZ_CHECK(heard->length + length + 1 < sizeof heard->text);
+    memcpy(heard->text + heard->length, data, length);
+    heard->length += length;
+    heard->text[heard->length++] = '\n';
+}
+
+static void on_head(struct answer *answer) {
+    FUZZ_CHECK(answer->status >= 200);
+    note(answer->context, answer->session, strlen(answer->session));
+}
+
+/* ---- messages ---- */
+
+static bool is_json(const char *data, size_t length) {
+    json_t *value = json_loadb(data, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    bool is = value != NULL;
+    json_decref(value);
+    return is;
+}
+
+static bool same_text(const struct scan_text *a, const struct scan_text *b) {
+    return a->present == b->present && a->scalar == b->scalar && a->length == b->length &&
+           memcmp(a->raw, b->raw, a->length) == 0;
+}
+
+static void check_scan(const char *data, size_t length, size_t piece) {
+    static struct scan whole, pieces;
+    char text[SCAN_TEXT_MAX];
+    int rc = scan_all(&whole, data, length), other = 0;
+    scan_begin(&pieces);
+    for (size_t at = 0; at < length && other == 0; at += piece)
+        other = scan_feed(&pieces, data + at, length - at < piece ? length - at : piece);
+    if (other == 0)
+        other = scan_end(&pieces);
+    FUZZ_CHECK(rc == other);
+    if (is_json(data, length))
+        FUZZ_CHECK(rc == 0);
+    if (rc != 0)
+        return;
+    FUZZ_CHECK(whole.is_object == pieces.is_object && scan_kind(&whole) == scan_kind(&pieces));
+    FUZZ_CHECK(whole.error.from == pieces.error.from && whole.error.to == pieces.error.to);
+    FUZZ_CHECK(whole.error.to <= length && whole.result.to <= length);
+    for (size_t i = 1; i < SCAN_TEXTS; i++) {
+        FUZZ_CHECK(same_text(&whole.texts[i], &pieces.texts[i]));
+        if (scan_decode(&whole.texts[i], text, sizeof text))
+            FUZZ_CHECK(strlen(text) < sizeof text);
+        if (whole.texts[i].scalar)
+            scan_is_id(&pieces.texts[i], whole.texts[i].raw, whole.texts[i].length);
+    }
+}
+
+static bool on_message(struct answer *answer, const char *data, size_t length) {
+    FUZZ_CHECK(answer->is_stream && length > 0);
+    check_scan(data, length, 1);
+    note(answer->context, data, length);
+    return true;
+}
+
+/* ---- answers ---- */
+
+static const struct answer_events events = {on_head, on_message};
+
+static void hear(struct heard *heard, const char *data, size_t size, size_t piece) {
+    heard->length = 0;
+    answer_init(&heard->answer, &events, heard);
+    for (size_t at = 0; at < size; at += piece) {
+        int rc = answer_feed(&heard->answer, data + at, size - at < piece ? size - at : piece);
+        if (rc < 0 || heard->answer.is_complete)
+            break;
+    }
+    answer_end(&heard->answer);
+    FUZZ_CHECK(heard->answer.is_complete || heard->answer.code < 0);
+    note(heard, heard->answer.body.data ? heard->answer.body.data : "", heard->answer.body.length);
+    note(heard, heard->answer.sse.id, heard->answer.sse.id_length);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static struct heard whole, pieces;
+    const char *text = (const char *)data + (size > 0);
+    size_t length = size > 0 ? size - 1 : 0;
+    size_t piece = size > 0 && data[0] ? data[0] : 1;
+    if (length > 4096)
+        return 0;
+    check_scan(text, length, piece);
+    hear(&whole, text, length, length + 1);
+    hear(&pieces, text, length, piece);
+    FUZZ_CHECK(whole.answer.status == pieces.answer.status);
+    FUZZ_CHECK(whole.answer.is_complete == pieces.answer.is_complete);
+    FUZZ_CHECK(whole.answer.code == pieces.answer.code);
+    FUZZ_CHECK(whole.length == pieces.length);
+    FUZZ_CHECK(memcmp(whole.text, pieces.text, whole.length) == 0);
+    answer_finish(&whole.answer);
+    answer_finish(&pieces.answer);
+    return 0;
+}

@@ -1,0 +1,374 @@
+"""F7: the built-in server's HTTP, against clients that do what they should not."""
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from served import Http, Served
+
+SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+BODY = json.dumps(PING).encode()
+
+
+@pytest.fixture
+def server():
+    with Served() as server:
+        yield server.ready()
+
+
+def get(server, path="/status", extra="", version="1.1", method="GET", host=None):
+    host = "Host: %s\r\n" % (host or "127.0.0.1:%d" % server.http)
+    return "%s %s HTTP/%s\r\n%s%s\r\n" % (method, path, version, host, extra)
+
+
+# ---- what is wrong is refused ------------------------------------------------------------------
+
+def post(*lines, body=b""):
+    return ("POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + "".join(line + "\r\n" for line in lines) +
+            "\r\n").encode() + body
+
+
+MALFORMED = {
+    "both lengths": post("Content-Length: 5", "Transfer-Encoding: chunked", body=b"0\r\n\r\n"),
+    "both lengths, other order": post("Transfer-Encoding: chunked", "Content-Length: 5", body=b"0\r\n\r\n"),
+    "two lengths": post("Content-Length: 5", "Content-Length: 6", body=b"abcdef"),
+    "the same length twice": post("Content-Length: 5", "Content-Length: 5", body=b"abcde"),
+    "list of lengths": post("Content-Length: 5, 5", body=b"abcde"),
+    "signed length": post("Content-Length: +5", body=b"abcde"),
+    "negative length": post("Content-Length: -5", body=b"abcde"),
+    "length in hexadecimal": post("Content-Length: 0x5", body=b"abcde"),
+    "huge length": post("Content-Length: 99999999999999999999999", body=b"abcde"),
+    "chunked is not last": post("Transfer-Encoding: chunked, gzip", body=b"0\r\n\r\n"),
+    "unknown encoding": post("Transfer-Encoding: gzip", body=b"abc"),
+    "blank before the colon": post("Transfer-Encoding : chunked", body=b"0\r\n\r\n"),
+    "obscure encoding": post("Transfer-Encoding: xchunked", body=b"0\r\n\r\n"),
+    "wrong chunk size": post("Transfer-Encoding: chunked", body=b"zz\r\nabc\r\n0\r\n\r\n"),
+    "chunk longer than said": post("Transfer-Encoding: chunked", body=b"2\r\nabcdef\r\n0\r\n\r\n"),
+    "folded line": post("X: a", " Content-Length: 5", body=b"abcde"),
+    "bare line feeds": post("Content-Length: 0").replace(b"\r\n", b"\n"),
+    "one bare line feed": post("X: a\nContent-Length: 5", body=b"abcde"),
+    "bare carriage return": post("X: a\rContent-Length: 5", body=b"abcde"),
+    "null in a value": post("X: a\0b", "Content-Length: 0"),
+    "null in a kept value": post("Mcp-Session-Id: a\0b", "Content-Length: 0"),
+    "line without a colon": post("what is this", "Content-Length: 0"),
+    "two hosts": post("Host: localhost", "Content-Length: 0"),
+    "two sessions": post("Mcp-Session-Id: a", "Mcp-Session-Id: b", "Content-Length: 0"),
+    "no host": b"POST /mcp HTTP/1.1\r\nContent-Length: 0\r\n\r\n",
+    "no version": b"GET /status\r\n\r\n",
+    "a later version": b"GET /status HTTP/2.0\r\nHost: localhost\r\n\r\n",
+    "not http": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "a later protocol": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "unknown method": b"HACK /status HTTP/1.1\r\nHost: localhost\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_F7_malformed_requests_are_refused_and_end_the_connection(server, what):
+    """Nothing behind the doubtful part is taken for a request."""
+    with server.http_connection() as http:
+        http.send(MALFORMED[what] + get(server).encode())
+        answer = http.answer()
+        assert 400 <= answer.status <= 505 and answer.headers["connection"] == "close", answer.body
+        http.wait_closed()
+        assert b"HTTP/1.1" not in http.data
+    assert server.status()["pid"] == server.pid
+
+
+@pytest.mark.parametrize("host, status", [
+    ("localhost:%d", 200), ("127.0.0.1:%d", 200), ("[::1]:%d", 200), ("evil.example:%d", 403),
+    ("localhost.evil.example:%d", 403), ("localhost:1", 403), ("127.0.0.1.nip.io", 403)])
+def test_F7_host_must_be_ours(server, host, status):
+    with server.http_connection() as http:
+        http.send(get(server, host=host % server.http if "%" in host else host))
+        assert http.answer().status == status
+
+
+@pytest.mark.parametrize("origin, status", [
+    ("http://localhost:%d", 200), ("http://127.0.0.1:%d", 200), ("http://localhost:6274", 403), ("https://127.0.0.1", 403),
+    ("http://evil.example", 403), ("null", 403), ("http://localhost.evil.example:%d", 403)])
+def test_F7_pages_of_others_are_refused(server, origin, status):
+    origin = origin % server.http if "%" in origin else origin
+    with server.http_connection() as http:
+        http.send(get(server, extra="Origin: %s\r\n" % origin))
+        answer = http.answer()
+        assert answer.status == status
+        assert answer.headers.get("access-control-allow-origin") == (origin if status == 200 else None)
+
+
+def test_F7_preflight(server):
+    """A page of our own is told what it may send; one of another is refused."""
+    with server.http_connection() as http:
+        http.send(get(server, "/mcp", "Origin: http://localhost:%d\r\nAccess-Control-Request-Method: POST\r\n" %
+                      server.http, method="OPTIONS"))
+        answer = http.answer()
+        assert answer.status == 204 and "POST" in answer.headers["access-control-allow-methods"]
+        assert "Mcp-Session-Id" in answer.headers["access-control-allow-headers"]
+        http.send(get(server, "/mcp", "Origin: https://evil.example\r\n", method="OPTIONS"))
+        assert http.answer().status == 403
+    with server.http_connection() as http:
+        http.send(get(server, "/mcp", "Origin: http://localhost:3000\r\n", method="OPTIONS"))
+        assert http.answer().status == 403
+
+
+def test_F7_token_if_there_is_one():
+    with Served(env={"TETHER_HTTP_TOKEN": "secret"}) as server:
+        server.ready()
+        for extra, status in [("", 401), ("Authorization: Bearer secre\r\n", 401), ("Authorization: Bearer secret\r\n", 200)]:
+            with server.http_connection() as http:
+                http.send(get(server, extra=extra))
+                answer = http.answer()
+                assert answer.status == status and ("www-authenticate" in answer.headers) == (status == 401)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another user can be had by root only")
+def test_F7_other_users_are_refused(server):
+    script = ("import socket,sys\ns=socket.create_connection(('127.0.0.1',%d))\ns.sendall(%r)\n"
+              "print(s.recv(1000).split()[1].decode())" % (server.http, get(server).encode()))
+    done = subprocess.run([sys.executable, "-c", script], user=65534, capture_output=True, text=True, timeout=30, cwd="/")
+    assert done.stdout.strip() == "403", done.stderr
+
+
+ROUTES = [
+    ("GET", "/", 404), ("GET", "/mcp/", 404), ("PUT", "/mcp", 405), ("PATCH", "/status", 405), ("POST", "/status", 405),
+    ("GET", "/status?a=b", 200), ("HEAD", "/status", 200), ("GET", "/mcp", 400), ("DELETE", "/mcp", 400),
+    ("CONNECT", "/mcp", 405), ("TRACE", "/status", 405), ("GET", "//status", 404), ("GET", "/../status", 404)]
+
+
+@pytest.mark.parametrize("method, path, status", ROUTES)
+def test_F7_routes(server, method, path, status):
+    with server.http_connection() as http:
+        http.send(get(server, path, "Accept: text/event-stream\r\n", method=method))
+        assert http.answer(to=method).status == status
+
+
+@pytest.mark.parametrize("headers, status", [
+    ({"Content_Type": "text/plain"}, 415), ({"Content_Type": None}, 415), ({"Accept": "text/html"}, 406),
+    ({"Content_Type": "application/json; charset=utf-8"}, 400), ({"Accept": None}, 400),
+    ({"Expect": "miracles"}, 417)])
+def test_F7_what_is_said_about_the_body(server, headers, status):
+    """400: it got as far as the missing session."""
+    with server.http_connection() as http:
+        http.post(PING, **headers)
+        assert http.answer().status == status
+
+
+@pytest.mark.parametrize("body, code", [
+    (b"", -32700), (b"{", -32700), (b"[]", -32600), (b'{"jsonrpc":"2.0","id":1,"method":1}', -32600),
+    (b'{"a":"\xff"}', -32700), (b"[" * 100000, -32700), (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', -32700),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600), (b"\0\0\0", -32700)])
+def test_F7_what_is_no_message(server, body, code):
+    with server.http_connection() as http:
+        http.post(body)
+        answer = http.answer()
+        assert answer.status == 400 and answer.json["error"]["code"] == code
+        http.send(get(server))
+        assert http.answer().status == 200  # the connection is as good as before
+
+
+# ---- limits ------------------------------------------------------------------------------------
+
+def test_F7_headers_have_a_limit(server):
+    for extra in ("X: %s\r\n" % ("a" * 20000), "X: a\r\n" * 5000, "X" * 20000 + ": a\r\n"):
+        with server.http_connection() as http:
+            http.send(get(server, extra=extra))
+            assert http.answer().status == 431
+    with server.http_connection() as http:
+        http.send(get(server, "/" + "a" * 20000))
+        assert http.answer().status == 431
+
+
+def test_F7_bodies_have_a_limit(server):
+    """Refused as soon as it shows: at the length that is announced, or at the chunk that is too much."""
+    with server.http_connection() as http:
+        http.post(b"", Content_Length=str(4 * 1024 * 1024 + 1))
+        assert http.answer().status == 413
+    with server.http_connection() as http:
+        http.post(b"", Content_Length=None, Transfer_Encoding="chunked")
+        try:
+            for _ in range(100):
+                http.send(b"10000\r\n" + b" " * 65536 + b"\r\n")
+        except OSError:
+            pass
+        assert http.answer().status == 413
+    with server.http_connection() as http:
+        http.post(b" " * (4 * 1024 * 1024 - len(BODY)) + BODY)
+        assert http.answer().status == 400  # heard to the end: there is no session
+
+
+def test_F7_trailers_and_extensions_count(server):
+    for tail in (b"0\r\n" + b"X: a\r\n" * 5000 + b"\r\n", b"1;" + b"a" * 20000 + b"\r\n"):
+        with server.http_connection() as http:
+            http.post(b"", Content_Length=None, Transfer_Encoding="chunked")
+            try:
+                http.send(tail)
+            except OSError:
+                pass
+            assert http.answer().status == 431
+
+
+def test_F7_trailers_change_nothing(server):
+    """A header that comes behind the body was not checked with the others."""
+    with server.http_connection() as http:
+        http.post(b"", Content_Length=None, Transfer_Encoding="chunked")
+        http.send(b"%x\r\n%s\r\n0\r\nHost: evil.example\r\nMcp-Session-Id: x\r\n\r\n" % (len(BODY), BODY))
+        assert "missing" in http.answer().json["error"]["message"]
+
+
+def test_F7_slow_clients_do_not_hurt_others(server):
+    """Three hundred begin a request and go silent; others are served all the time."""
+    slow = []
+    try:
+        for i in range(300):
+            slow.append(socket.create_connection(("127.0.0.1", server.http)))
+            slow[-1].sendall(b"POST /mcp HTTP/1.1\r\nHost: local" if i % 2 else b"")
+            if i % 50 == 0:
+                assert server.status()["pid"] == server.pid
+        assert server.status()["pid"] == server.pid
+        with server.http_connection() as http:
+            http.post(PING)
+            assert http.answer().status == 400
+    finally:
+        for connection in slow:
+            connection.close()
+
+
+def test_F7_a_client_that_does_not_read_does_not_grow_the_server(server):
+    """It sends requests for ever and fetches no answer: it is stopped, not buffered for."""
+    session = server.session()
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    one = ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\n"
+           "Content-Length: %d\r\n\r\n%s" % (session.id, len(body), body)).encode()
+    before = rss(server.pid)
+    with server.http_connection() as http:
+        http.socket.settimeout(0.5)
+        sent = 0
+        with pytest.raises(TimeoutError):
+            while sent < 200 * 1024 * 1024:
+                http.send(one * 100)
+                sent += 100 * len(one)
+        assert server.status()["pid"] == server.pid
+        assert rss(server.pid) < before + 4096 or SANITIZED
+
+
+def rss(pid):
+    with open("/proc/%d/status" % pid) as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+
+
+# ---- what is right is served, however it comes -----------------------------------------------------
+
+def test_F7_pipelined_requests_are_answered_in_order(server):
+    session = server.session()
+    with server.http_connection() as http:
+        for number in range(200):
+            http.post(dict(PING, id=number), Mcp_Session_Id=session.id)
+        http.send(get(server))
+        for number in range(200):
+            assert http.answer().json == {"jsonrpc": "2.0", "id": number, "result": {}}
+        assert http.answer().json["pid"] == server.pid
+
+
+def test_F7_a_slow_answer_keeps_the_order(server):
+    """What is sent behind a call waits for it."""
+    session = server.session()
+    with server.editor() as editor, server.http_connection() as http:
+        http.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}},
+                  Mcp_Session_Id=session.id)
+        http.post(dict(PING, id=2), Mcp_Session_Id=session.id)
+        call = editor.call()
+        assert server.status()["calls"] == 1 and http.is_open() and not http.data
+        editor.say(call, "done")
+        assert http.answer().json["id"] == 1 and http.answer().json["id"] == 2
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_F7_requests_in_pieces(server, size):
+    session = server.session()
+    head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\n" % session.id
+    chunked = head + "Transfer-Encoding: chunked\r\n\r\n"
+    for byte in BODY.decode():
+        chunked += "1\r\n%s\r\n" % byte
+    with server.http_connection() as http:
+        http.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for text in (head + "Content-Length: %d\r\n\r\n%s" % (len(BODY), BODY.decode()), chunked + "0\r\n\r\n"):
+            for start in range(0, len(text), size):
+                http.send(text[start:start + size])
+            assert http.answer().json == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+def test_F7_continue_is_told_to_who_waits_for_it(server):
+    with server.http_connection() as http:
+        http.post(b"", Content_Length=str(len(BODY)), Expect="100-continue")
+        assert http.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue"
+        http.send(BODY)
+        assert http.answer().status == 400
+
+
+def test_F7_close_and_keep_alive(server):
+    for text, stays in ((get(server), True), (get(server, extra="Connection: close\r\n"), False),
+                        (get(server, version="1.0"), False)):
+        with server.http_connection() as http:
+            http.send(text)
+            assert http.answer().status == 200
+            if stays:
+                http.send(text)
+                assert http.answer().status == 200
+            else:
+                http.wait_closed()
+
+
+def test_F7_upgrades_are_passed_over(server):
+    with server.http_connection() as http:
+        http.send(get(server, extra="Connection: Upgrade\r\nUpgrade: h2c\r\n") + get(server))
+        assert http.answer().status == 200 and http.answer().status == 200
+
+
+def test_F7_a_client_that_half_closes_is_answered(server):
+    with server.http_connection() as http:
+        http.send(get(server))
+        http.socket.shutdown(socket.SHUT_WR)
+        assert http.answer().status == 200
+
+
+def test_F7_no_growth_after_many_requests(server):
+    """A hundred thousand requests, of sessions that nobody ends too."""
+    session = server.session()
+    with server.http_connection() as http:
+        many = []
+        for number in range(100):
+            body = json.dumps(dict(PING, id=number, method=("ping", "tools/list", "nothing", "initialize")[number % 4],
+                                   params={"protocolVersion": "2025-06-18", "cursor" if number % 8 == 1 else "x": "y"}))
+            many.append("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        "Mcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s" % (session.id, len(body), body))
+        batch = "".join(many).encode()
+
+        def run(times):
+            for _ in range(times):
+                http.send(batch)
+                for _ in range(100):
+                    http.answer()
+
+        run(20)
+        before, fds = rss(server.pid), len(os.listdir("/proc/%d/fd" % server.pid))
+        run(200)
+        assert rss(server.pid) <= before + 256 or SANITIZED
+        assert len(os.listdir("/proc/%d/fd" % server.pid)) == fds
+
+
+def test_F2_idle_server_does_not_wake_up(server):
+    """Also with connections that wait for their next request."""
+    def switches():
+        with open("/proc/%d/status" % server.pid) as file:
+            return [line for line in file if "ctxt_switches" in line]
+
+    with server.http_connection() as http, Http(server.ws) as other:
+        http.send(get(server))
+        http.answer()
+        assert http.is_open(0.5)
+        before = switches()
+        assert http.is_open(2) and other.socket
+        assert switches() == before

@@ -1,0 +1,502 @@
+"""F7: calls on their way through an editor, in both eras; what happens when something goes wrong."""
+import json
+import time
+
+import pytest
+
+from served import MODERN, Served
+
+ALL = {"sampling": {}, "elicitation": {}, "roots": {}}
+
+
+@pytest.fixture
+def server():
+    with Served() as server:
+        yield server.ready()
+
+
+def call_begin(server, era, name="echo", arguments=None, session=None, meta=None, capabilities=None, **more):
+    params = {"name": name, "arguments": arguments or {}}
+    if era == "modern":
+        return server.modern_begin("tools/call", params, meta=meta, capabilities=capabilities, **more)
+    session = session or server.session(**(capabilities or {}))
+    return session.begin("tools/call", dict(params, **({"_meta": meta} if meta else {})), **more)
+
+
+def text_of(answer):
+    return answer.json["result"]["content"][0]["text"]
+
+
+both = pytest.mark.parametrize("era", ["legacy", "modern"])
+
+
+# ---- without an editor -------------------------------------------------------------------------
+
+@both
+def test_F7_without_an_editor(server, era):
+    """Our own tools are all there is, and whoever calls another is told why it is not there."""
+    run = server.session().request if era == "legacy" else server.modern
+    names = [tool["name"] for tool in run("tools/list").json["result"]["tools"]]
+    assert names == ["editors_list", "editor_select"]
+    for method, key in [("resources/list", "resources"), ("resources/templates/list", "resourceTemplates"),
+                        ("prompts/list", "prompts")]:
+        assert run(method).json["result"][key] == []
+    result = run("tools/call", {"name": "scene_open"}).json["result"]
+    assert result["isError"] and "No Godot editor is connected" in result["content"][0]["text"]
+    assert "No Godot editor" in run("resources/read", {"uri": "a:b"}).json["error"]["message"]
+    assert run("tools/call", {"name": "editors_list"}).json["result"]["structuredContent"] == {"editors": []}
+
+
+# ---- calls -------------------------------------------------------------------------------------
+
+@both
+def test_F7_call_and_answer(server, era):
+    """The editor gets what the client sent, and who it is; the client gets what the editor said."""
+    with server.editor() as editor, call_begin(server, era, arguments={"a": [1, 2.5, "\u20ac\U0001f600"]}) as http:
+        call = editor.call()
+        assert call["params"]["arguments"] == {"a": [1, 2.5, "\u20ac\U0001f600"]}
+        assert call["params"]["context"]["era"] == era
+        editor.answer(call, {"content": [{"type": "text", "text": "\u20ac"}], "structuredContent": {"n": 1}})
+        answer = http.answer()
+        assert answer.headers["content-type"] == "application/json" and text_of(answer) == "\u20ac"
+        result = answer.json["result"]
+        assert result["structuredContent"] == {"n": 1}
+        assert (result.get("resultType") == "complete") == (era == "modern")
+
+
+@both
+def test_F7_unknown_names(server, era):
+    run = server.session().request if era == "legacy" else server.modern
+    with server.editor():
+        for method in ("tools/call", "prompts/get"):
+            assert run(method, {"name": "nothing"}).json["error"]["code"] == -32602
+        answer = run("what/is/this")
+        assert answer.json["error"]["code"] == -32601 and answer.status == (200 if era == "legacy" else 404)
+
+
+@both
+def test_F7_errors_of_the_editor(server, era):
+    with server.editor() as editor, call_begin(server, era) as http:
+        call = editor.call()
+        editor.send(id=call["id"], error={"code": -32000, "message": "no", "data": [1]})
+        assert http.answer().json["error"] == {"code": -32000, "message": "no", "data": [1]}
+
+
+@both
+def test_F7_resource_that_is_not_there(server, era):
+    """It has another number in each era, whichever the editor uses."""
+    for code in (-32002, -32602):
+        with server.editor() as editor:
+            http = (server.session().begin if era == "legacy" else server.modern_begin)("resources/read", {"uri": "a:b"})
+            with http:
+                call = editor.call("resources/read")
+                editor.send(id=call["id"], error={"code": code, "message": "no", "data": {"uri": "a:b"}})
+                assert http.answer().json["error"]["code"] == (-32002 if era == "legacy" else -32602)
+
+
+@both
+def test_F7_editor_that_dies_in_the_middle(server, era):
+    """E6: the call ends at once, with the editor's name and what to do."""
+    with call_ready(server, era) as (editor, http):
+        editor.close()
+        result = http.answer().json["result"]
+        text = result["content"][0]["text"]
+        assert result["isError"] and '"Game" (4711)' in text and "try again" in text
+    assert server.status()["calls"] == 0 and server.status()["editors"] == []
+
+
+def test_F7_what_was_sent_ahead_waits_for_the_end_of_all(server):
+    """An editor dies with two calls; behind the answer to one, its client has already ended the session."""
+    session = server.session()
+    with server.editor() as editor:
+        first = session.begin("tools/call", {"name": "echo"})
+        editor.call()
+        with first, session.begin("tools/call", {"name": "echo"}) as second:
+            editor.call()
+            for http in (first, second):
+                http.send("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n" % session.id)
+            assert server.status()["calls"] == 2
+            editor.close()
+            assert first.answer().json["result"]["isError"] and second.answer().json["result"]["isError"]
+            assert sorted([first.answer().status, second.answer().status]) == [204, 404]
+
+
+class call_ready:
+    """An editor that has been given a call, and the connection that waits for the answer."""
+
+    def __init__(self, server, era, **more):
+        self.editor = server.editor()
+        self.http = call_begin(server, era, **more)
+        self.editor.at = self.editor.call()
+
+    def __enter__(self):
+        return self.editor, self.http
+
+    def __exit__(self, *_):
+        self.editor.close()
+        self.http.close()
+
+
+@both
+def test_F7_call_that_takes_too_long(era):
+    with Served(env={"TETHER_CALL_LIMIT_MS": "200"}) as server, call_ready(server.ready(), era) as (editor, http):
+        result = http.answer().json["result"]
+        assert result["isError"] and "has not answered" in result["content"][0]["text"]
+        assert editor.call("notifications/cancelled")["params"]["call"] == editor.at["id"]
+        editor.say(editor.at, "too late")
+        assert server.status()["calls"] == 0
+
+
+def test_F7_call_limit_that_is_none_is_told():
+    with Served(env={"TETHER_CALL_LIMIT_MS": "soon"}) as server:
+        server.expect("TETHER_CALL_LIMIT_MS: 'soon' is not valid")
+
+
+@both
+def test_F7_busy_editor(server, era):
+    with server.editor() as editor:
+        editor.notify("editor/busy", {"busy": True, "why": "it imports files"})
+        editor.request("tests/sync", {})
+        with call_begin(server, era) as http:
+            result = http.answer().json["result"]
+            assert result["isError"] and "it imports files" in result["content"][0]["text"]
+        editor.notify("editor/busy", {"busy": False})
+        editor.request("tests/sync", {})
+        with call_begin(server, era) as http:
+            editor.say(editor.call(), "fine")
+            assert text_of(http.answer()) == "fine"
+
+
+@both
+def test_F7_progress_only_upwards_and_only_if_wanted(server, era):
+    with call_ready(server, era, meta={"progressToken": "t"}) as (editor, http):
+        for step in (1, 1, 0.5, 2):
+            editor.notify("notifications/progress", {"call": editor.at["id"], "progress": step, "total": 2})
+        editor.say(editor.at, "done")
+        assert http.head()[1]["content-type"] == "text/event-stream"
+        steps = [http.event(), http.event()]
+        assert [step["params"] for step in steps] == [
+            {"progress": 1, "total": 2, "progressToken": "t"}, {"progress": 2, "total": 2, "progressToken": "t"}]
+        assert http.event()["result"]["content"][0]["text"] == "done"
+        with pytest.raises(EOFError):
+            http.event()
+    with call_ready(server, era) as (editor, http):
+        editor.notify("notifications/progress", {"call": editor.at["id"], "progress": 1})
+        editor.say(editor.at, "done")
+        assert text_of(http.answer()) == "done"
+
+
+@pytest.mark.parametrize("era, level, seen", [
+    ("legacy", None, ["info", "error"]), ("legacy", "error", ["error"]), ("legacy", "debug", ["debug", "info", "error"]),
+    ("modern", None, []), ("modern", "info", ["info", "error"])])
+def test_F7_log_messages(server, era, level, seen):
+    session = server.session() if era == "legacy" else None
+    if session and level:
+        assert session.request("logging/setLevel", {"level": level}).json["result"] == {}
+    meta = {"io.modelcontextprotocol/logLevel": level} if level and era == "modern" else None
+    with call_ready(server, era, session=session, meta=meta) as (editor, http):
+        for name in ("debug", "info", "error", "nonsense"):
+            editor.notify("notifications/message", {"call": editor.at["id"], "level": name, "data": name})
+        editor.say(editor.at, "done")
+        events = [json.loads(line[6:]) for line in http.answer().body.decode().splitlines() if line.startswith("data: ")]
+        assert [event["params"]["level"] for event in events[:-1]] == seen
+
+
+def test_F7_legacy_cancellation_is_a_message(server):
+    """Leaving is none: the editor goes on."""
+    session = server.session()
+    with call_ready(server, "legacy", session=session) as (editor, http):
+        session.send({"method": "notifications/cancelled", "params": {"requestId": 1, "reason": "enough"}})
+        cancelled = editor.call("notifications/cancelled")
+        assert cancelled["params"] == {"call": editor.at["id"], "reason": "enough"}
+        assert "result" not in http.answer().body.decode() and server.status()["calls"] == 0
+    with call_ready(server, "legacy", session=session) as (editor, http):
+        http.close()
+        editor.request("tests/sync", {})
+        assert server.status()["calls"] == 1
+
+
+def test_F7_legacy_client_that_asks_again_gets_the_first_answer(server):
+    """E6: a connection that broke costs neither the answer nor a second run of the tool."""
+    session = server.session()
+    with call_ready(server, "legacy", session=session, arguments={"a": 1}) as (editor, http):
+        again = call_begin(server, "legacy", session=session, arguments={"a": 1}, ident=1)
+        with again:
+            assert again.answer().json["error"]["code"] == -32600  # it is under way
+        http.close()
+        editor.request("tests/sync", {})
+        with call_begin(server, "legacy", session=session, arguments={"a": 2}, ident=1) as other:
+            assert other.answer().json["error"]["code"] == -32600  # not the same
+        with call_begin(server, "legacy", session=session, arguments={"a": 1}, ident=1) as same:
+            editor.request("tests/sync", {})
+            editor.say(editor.at, "once")
+            assert text_of(same.answer()) == "once"
+
+
+def test_F7_modern_client_that_leaves_has_cancelled(server):
+    with call_ready(server, "modern") as (editor, http):
+        http.close()
+        assert editor.call("notifications/cancelled")["params"]["call"] == editor.at["id"]
+        assert server.status()["calls"] == 0
+
+
+def test_F7_time_has_limits(server):
+    """After 5 s a call is a stream, so that nobody takes it for dead; after 10 s an unfinished request is
+    refused, however steadily its bytes trickle in."""
+    with call_ready(server, "legacy") as (editor, http), server.http_connection() as slow:
+        began = time.monotonic()
+        for byte in "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ":
+            slow.send(byte)
+        assert http.head()[1]["content-type"] == "text/event-stream" and 4.5 < time.monotonic() - began < 9
+        slow.send("a")
+        assert slow.answer().status == 408 and 9.5 < time.monotonic() - began < 20
+        slow.wait_closed()
+        editor.say(editor.at, "at last")
+        assert http.event()["result"]["content"][0]["text"] == "at last"
+
+
+# ---- what editors want from clients ------------------------------------------------------------
+
+ASKED = [("sampling/createMessage", {"messages": [], "maxTokens": 5}, {"role": "assistant", "content": {}, "model": "m"}),
+         ("elicitation/create", {"message": "m", "requestedSchema": {}}, {"action": "accept", "content": {"a": 1}}),
+         ("roots/list", {}, {"roots": []})]
+
+
+def ask(editor, method, params):
+    editor.send(id="ask", method=method, params=dict(params, call=editor.at["id"]))
+
+
+@pytest.mark.parametrize("method, params, reply", ASKED)
+def test_F7_legacy_client_is_asked(server, method, params, reply):
+    session = server.session(**ALL)
+    with call_ready(server, "legacy", session=session) as (editor, http):
+        ask(editor, method, params)
+        http.head()
+        event = http.event()
+        assert event["method"] == method and event["params"] == params
+        assert session.send({"id": event["id"], "result": reply}).status == 202
+        assert editor.receive() == {"jsonrpc": "2.0", "id": "ask", "result": reply}
+        assert server.session(**ALL).send({"id": event["id"], "result": reply}).status == 202  # nobody's
+        ask(editor, method, params)
+        event = http.event()
+        session.send({"id": event["id"], "error": {"code": -1, "message": "the user said no"}})
+        assert editor.receive()["error"] == {"code": -1, "message": "the user said no"}
+        editor.say(editor.at, "done")
+        assert http.event()["result"]["content"][0]["text"] == "done"
+
+
+@pytest.mark.parametrize("method, params, reply", ASKED)
+def test_F7_modern_client_is_asked(server, method, params, reply):
+    """The call waits; the client comes back to it with a sealed state, as another request."""
+    with call_ready(server, "modern", capabilities=ALL) as (editor, http):
+        ask(editor, method, params)
+        first = http.answer().json["result"]
+        assert first["resultType"] == "input_required"
+        (key, request), = first["inputRequests"].items()
+        assert request == {"method": method, "params": params}
+        with again(server, first, {key: reply}) as retry:
+            assert editor.receive() == {"jsonrpc": "2.0", "id": "ask", "result": reply}
+            editor.say(editor.at, "done")
+            assert text_of(retry.answer()) == "done"
+        with again(server, first, {key: reply}) as late:
+            assert late.answer().json["error"]["code"] == -32602
+
+
+def again(server, first, responses, state=None, **more):
+    params = {"name": "echo", "arguments": {}, "inputResponses": responses,
+              "requestState": state or first["requestState"]}
+    return server.modern_begin("tools/call", dict(params, **more), capabilities=ALL, ident=2)
+
+
+def test_F7_modern_client_that_brings_too_little_is_asked_again(server):
+    with call_ready(server, "modern", capabilities=ALL) as (editor, http):
+        ask(editor, "roots/list", {})
+        first = http.answer().json["result"]
+        with again(server, first, {}) as retry:
+            second = retry.answer().json["result"]
+            assert second["inputRequests"] == first["inputRequests"]
+        for changes in ({"arguments": {"a": 1}}, {"state": first["requestState"] + "x"}, {"state": "x"},
+                        {"inputResponses": 7}, {"inputResponses": {"a": 7}}, {"requestState": 7}):
+            with again(server, second, {}, **changes) as wrong:
+                assert wrong.answer().json["error"]["code"] == -32602, changes
+        with again(server, second, {key: {"roots": []} for key in second["inputRequests"]}) as retry:
+            assert editor.receive()["result"] == {"roots": []}
+            editor.say(editor.at, "done")
+            assert text_of(retry.answer()) == "done"
+
+
+@both
+def test_F7_client_that_cannot_is_not_asked(server, era):
+    with call_ready(server, era) as (editor, http):
+        ask(editor, "sampling/createMessage", {})
+        error = editor.receive()["error"]
+        assert error["code"] == -32021 and error["data"] == {"requiredCapabilities": {"sampling": {}}}
+        editor.say(editor.at, "without it")
+        assert text_of(http.answer()) == "without it"
+
+
+def test_F7_state_of_the_editor_is_sealed(server):
+    """What the client brings back is just what the editor gave, for the same request."""
+    wanted = {"resultType": "input_required", "requestState": "step 1", "inputRequests": {
+        "a": {"method": "roots/list", "params": {}}, "b": {"method": "elicitation/create", "params": {}}}}
+    with call_ready(server, "modern", capabilities={"roots": {}}) as (editor, http):
+        editor.answer(editor.at, wanted)
+        first = http.answer().json["result"]
+        assert first["requestState"] != "step 1" and list(first["inputRequests"]) == ["a"]
+        with again(server, first, {"a": {"roots": []}}, arguments={"other": 1}) as wrong:
+            assert wrong.answer().json["error"]["code"] == -32602
+        with again(server, first, {"a": {"roots": []}}) as retry:
+            call = editor.call()
+            assert call["params"]["requestState"] == "step 1"
+            assert call["params"]["inputResponses"] == {"a": {"roots": []}}
+            editor.say(call, "done")
+            assert text_of(retry.answer()) == "done"
+
+
+# ---- several editors ---------------------------------------------------------------------------
+
+def test_F7_several_editors(server):
+    """Clients see the active one: the one that says so, or is selected, or was there first."""
+    session = server.session()
+
+    def tools():
+        return [tool["name"] for tool in session.request("tools/list").json["result"]["tools"][2:]]
+
+    with server.editor(tools=["a"], pid=1, project="One") as one, server.editor(tools=["b"], pid=2, project="Two") as two:
+        assert (one.id, two.id, one.hello["active"], two.hello["active"]) == ("1", "2", True, False)
+        assert tools() == ["a"]
+        two.notify("editor/active")
+        two.request("tests/sync", {})
+        assert tools() == ["b"]
+        for which, shown in (("1", ["a"]), ("Two", ["b"]), ("/games/One", ["a"]), (2, ["b"])):
+            result = session.request("tools/call", {"name": "editor_select", "arguments": {"editor": which}}).json["result"]
+            assert "isError" not in result and tools() == shown
+        wrong = session.request("tools/call", {"name": "editor_select", "arguments": {"editor": "Three"}})
+        assert wrong.json["result"]["isError"] and "Three" in text_of(wrong)
+        listed = session.request("tools/call", {"name": "editors_list"}).json["result"]["structuredContent"]["editors"]
+        assert [(editor["editor"], editor["active"], editor["project"]) for editor in listed] == [
+            ("1", False, "One"), ("2", True, "Two")]
+        with server.editor(tools=["c"], pid=2) as third:
+            assert third.id == "2-2"
+        two.close()
+        with session.stream() as stream:
+            one.request("tests/sync", {})
+            assert stream.socket and tools() == ["a"]
+
+
+def test_F7_what_cannot_be_registered_is_left_out(server):
+    with server.editor(tools=["good", "editors_list", "good"]) as editor:
+        editor.notify("editor/register", {"prompts": [{"title": "x"}, {"name": "p"}, 7], "resources": [{"uri": "a:b"}],
+                                          "resourceTemplates": "no"})
+        editor.request("tests/sync", {})
+        session = server.session()
+        assert [tool["name"] for tool in session.request("tools/list").json["result"]["tools"]] == [
+            "editors_list", "editor_select", "good"]
+        assert session.request("prompts/list").json["result"]["prompts"] == [{"name": "p"}]
+        assert session.request("resources/list").json["result"]["resources"] == []
+        server.expect("entry 1 of tools .editors_list. is not valid, or there twice")
+
+
+def test_F7_editor_that_says_nonsense_is_answered(server):
+    with server.editor() as editor:
+        for text in ("{", "[]", '{"jsonrpc":"2.0","id":7,"method":3}'):
+            editor.raw.text(text)
+            assert editor.receive()["error"]["code"] in (-32700, -32600)
+        for method, params in [("notifications/progress", {"call": 99, "progress": 1}), ("notifications/message", {}),
+                               ("notifications/resources/updated", {}), ("editor/busy", {}), ("editor/register", {})]:
+            editor.notify(method, params)
+        for method in ("sampling/createMessage", "elicitation/create", "roots/list"):
+            assert editor.request(method, {"call": 99})["error"]["code"] == -32602
+        assert editor.request("editor/hello", {"protocol": 1})["error"]["code"] == -32600
+        editor.send(id=12345, result={})
+        assert editor.request("tests/sync", {})["error"]["code"] == -32601
+
+
+@both
+def test_F7_result_that_is_none(server, era):
+    with call_ready(server, era) as (editor, http):
+        editor.send(id=editor.at["id"], result=[1])
+        assert http.answer().json["result"]["isError"]
+
+
+# ---- changes -----------------------------------------------------------------------------------
+
+def listen(server, **wanted):
+    http = server.modern_begin("subscriptions/listen", {"notifications": wanted}, ident="sub")
+    assert http.head()[1]["content-type"] == "text/event-stream"
+    first = http.event()
+    assert first["method"] == "notifications/subscriptions/acknowledged"
+    assert first["params"] == {"notifications": wanted, "_meta": {"io.modelcontextprotocol/subscriptionId": "sub"}}
+    return http
+
+
+def test_F7_changes_are_told(server):
+    """Each to those who want to know, once, and only real ones."""
+    session = server.session()
+    with session.stream() as stream, listen(server, toolsListChanged=True) as tools, \
+            listen(server, promptsListChanged=True) as prompts, server.editor() as editor:
+        assert stream.event()["method"] == "notifications/tools/list_changed"
+        assert tools.event()["method"] == "notifications/tools/list_changed"
+        editor.notify("editor/register", {"tools": [{"name": "echo", "description": "A tool.", "inputSchema": {"type": "object"}}]})
+        editor.notify("editor/register", {"prompts": [{"name": "p"}]})
+        assert stream.event()["method"] == "notifications/prompts/list_changed"
+        event = prompts.event()
+        assert event["method"] == "notifications/prompts/list_changed"
+        assert event["params"]["_meta"] == {"io.modelcontextprotocol/subscriptionId": "sub"}
+        editor.close()
+        assert tools.event()["method"] == "notifications/tools/list_changed"
+        assert stream.event()["method"] == "notifications/tools/list_changed"
+
+
+def test_F7_resources_that_are_watched(server):
+    """The editor watches what somebody wants to hear of, as long as somebody does."""
+    session = server.session()
+    with server.editor() as editor, session.stream() as stream:
+        assert session.request("resources/subscribe", {"uri": "a:b"}).json["result"] == {}
+        assert editor.call("resources/subscribe")["params"]["uri"] == "a:b"
+        with listen(server, resourceSubscriptions=["a:b", "a:c"]) as http:
+            assert editor.call("resources/subscribe")["params"]["uri"] == "a:c"
+            for uri in ("a:b", "a:c", "a:d"):
+                editor.notify("notifications/resources/updated", {"uri": uri})
+            assert [http.event()["params"]["uri"], http.event()["params"]["uri"]] == ["a:b", "a:c"]
+            assert stream.event() == {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "a:b"}}
+        assert editor.call("resources/unsubscribe")["params"]["uri"] == "a:c"
+        with server.editor(pid=2) as other:
+            other.notify("editor/active")
+            assert other.call("resources/subscribe")["params"]["uri"] == "a:b"
+        assert editor.call("resources/subscribe")["params"]["uri"] == "a:b"
+        assert session.request("resources/unsubscribe", {"uri": "a:b"}).json["result"] == {}
+        assert editor.call("resources/unsubscribe")["params"]["uri"] == "a:b"
+
+
+# ---- sessions ----------------------------------------------------------------------------------
+
+def test_F7_sessions(server):
+    session = server.session()
+    assert session.answer.json["result"]["protocolVersion"] == "2025-11-25"
+    assert session.send({"method": "notifications/initialized"}).status == 202
+    assert session.request("ping", MCP_Protocol_Version="2025-06-18").json["result"] == {}
+    assert session.request("ping", MCP_Protocol_Version="1999-01-01").status == 400
+    with session.stream() as old, session.stream() as new:
+        assert old.chunk() == b""  # a session has one stream, the newest
+        with server.http_connection() as http:
+            http.send("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n" % session.id)
+            assert http.answer().status == 204
+        assert new.chunk() == b""
+    assert session.request("ping").status == 404
+    forged = server.session()
+    forged.id = forged.id[:-1] + ("0" if forged.id[-1] != "0" else "1")
+    assert forged.request("ping").status == 404
+
+
+def test_F7_what_the_modern_era_does_not_have(server):
+    for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
+        answer = server.modern(method)
+        assert answer.status == 404 and answer.json["error"]["code"] == -32601
+    for method in ("GET", "DELETE"):
+        with server.http_connection() as http:
+            http.send("%s /mcp HTTP/1.1\r\nHost: localhost\r\nMCP-Protocol-Version: %s\r\n\r\n" % (method, MODERN))
+            assert http.answer().status == 405
+    with server.http_connection() as http:
+        http.post({"jsonrpc": "2.0", "id": 1, "result": {}}, MCP_Protocol_Version=MODERN)
+        assert http.answer().status == 400

@@ -1,0 +1,62 @@
+"""docs/kill-table.md, made from the sweep's own data: kill_table.py [--write]."""
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PAGE = os.path.join(HERE, "../../docs/kill-table.md")
+sys.path[:0] = [HERE, os.path.join(HERE, "../process")]
+os.environ.setdefault("TETHER_BUILD", os.path.join(HERE, "../../build"))
+
+import test_sweep_kill as sweep  # noqa: E402
+
+TEXT = """# Killed at every step
+
+Which process is killed with SIGKILL at which step of the server's life. Below the server are four
+processes that ignore SIGTERM: in its group, in a group of its own, in a session of its own, and one
+that forked twice and dropped its environment and its files.
+
+{table}
+
+● the process is there for certain, and is hit · ○ the blow falls while it comes or goes, so it may miss ·
+— no such blow. The launcher is the short-lived `tether launch`. Each blow is moved within its step by a
+random offset of up to 20 ms; `TETHER_SEED` varies it.
+
+In each of the {points} cases the test checks, once the owner is dead as well:
+
+{checks}
+
+The one case that is open is daemon and guard killed at the same moment:
+[troubleshooting](troubleshooting.md#what-tether-cannot-do) tells what happens then.
+
+This page is made by `/usr/bin/python3 tests/support/kill_table.py --write` from `tests/process/test_sweep_kill.py`.
+"""
+
+
+def words(step):
+    return step.__name__.replace("_", " ")
+
+
+def cell(step, victim):
+    if (step, victim) not in sweep.POINTS:
+        return "—"
+    return "●" if (step, victim) in sweep.CERTAIN else "○"
+
+
+def table():
+    lines = ["| killed … | " + " | ".join(sweep.VICTIMS) + " |", "|---|" + ":-:|" * len(sweep.VICTIMS)]
+    for step in sweep.STEPS:
+        lines.append("| %s | " % words(step) + " | ".join(cell(step, victim) for victim in sweep.VICTIMS) + " |")
+    return "\n".join(lines)
+
+
+def page():
+    checks = "\n".join("* " + check for check in sweep.CHECKS)
+    return TEXT.format(table=table(), points=len(sweep.POINTS), checks=checks)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--write"]:
+        with open(PAGE, "w") as out:
+            out.write(page())
+    else:
+        sys.stdout.write(page())

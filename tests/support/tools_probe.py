@@ -1,0 +1,173 @@
+"""The addon's tools in a real editor, called one by one from a test."""
+import json
+import os
+import shutil
+import socket
+
+from editor import ENGINE, ROOT, complaints
+from harness import LIMIT, Process
+
+PLUGIN = '[plugin]\nname="Probe"\ndescription=""\nauthor=""\nversion="1"\nscript="tools_probe.gd"\n'
+
+
+def make_tools_project(folder, more_settings=""):
+    """A project with only the tools of the addon, and the plugin that calls them."""
+    shutil.copytree(os.path.join(ROOT, "tests/engine/project"), folder)
+    os.makedirs(os.path.join(folder, "addons/tether"))
+    os.makedirs(os.path.join(folder, "addons/probe"))
+    os.symlink(os.path.join(ROOT, "addons/tether/tools"), os.path.join(folder, "addons/tether/tools"))
+    shutil.copy(os.path.join(ROOT, "tests/support/tools_probe.gd"), os.path.join(folder, "addons/probe"))
+    with open(os.path.join(folder, "addons/probe/plugin.cfg"), "w") as file:
+        file.write(PLUGIN)
+    settings = os.path.join(folder, "project.godot")
+    with open(settings) as file:
+        text = file.read()
+    with open(settings, "w") as file:
+        file.write(text.replace("res://addons/tether/plugin.cfg", "res://addons/probe/plugin.cfg"))
+        # What every machine can do: drawing with OpenGL, and no sound.
+        file.write('\n[audio]\n\ndriver/driver="Dummy"\n'
+                   '\n[rendering]\n\nrenderer/rendering_method="gl_compatibility"\n' + more_settings)
+    return folder
+
+
+def check_table(registered):
+    """The table in docs/tools.md is made of what the tools say of themselves; TETHER_WRITE_DOCS=1 writes it."""
+    rows = ["| tool | | what it does | arguments |", "|---|---|---|---|"]
+    for name, schema in registered.items():
+        hints = schema["annotations"]
+        flags = "r" if hints["readOnlyHint"] else "d" * hints["destructiveHint"] + "i" * hints["idempotentHint"]
+        required = schema["inputSchema"]["required"]
+        arguments = ["**%s**" % key if key in required else key for key in schema["inputSchema"]["properties"]]
+        rows.append("| `%s` | %s | %s | %s |" % (name, flags, schema["description"].replace("|", "\\|"), ", ".join(arguments)))
+    path = os.path.join(ROOT, "docs/tools.md")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    head, rest = text.split("<!-- tools: begin", 1)
+    first, rest = rest.split("\n", 1)
+    tail = rest[rest.index("<!-- tools: end"):]
+    wanted = head + "<!-- tools: begin" + first + "\n" + "\n".join(rows) + "\n" + tail
+    if os.environ.get("TETHER_WRITE_DOCS"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(wanted)
+    else:
+        assert text == wanted, "docs/tools.md is old; TETHER_WRITE_DOCS=1 ./dev test engine writes it"
+
+
+class Refused(Exception):
+    """A tool answered with an error; its text."""
+
+
+class ToolsEditor:
+    """An editor whose tools can be called. Use as a context manager; leaves nothing running."""
+
+    def __init__(self, project, *arguments, env=None, connect=True):
+        self.project = project
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(2 * LIMIT)
+        home = project + ".home"
+        environment = {"XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data",
+                       "XDG_CACHE_HOME": home + "/cache",
+                       "TETHER_PROBE_PORT": str(self.listener.getsockname()[1])}
+        environment.update(env or {})
+        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--editor", "--path", project], environment)
+        self.connection = None
+        self.connect = connect
+        self.last_usec = 0  # how long the last call took
+        self.last_frames = 0  # and how many frames the editor had meanwhile
+
+    def __enter__(self):
+        if not self.connect:
+            return self
+        try:
+            self.connection, _ = self.listener.accept()
+        except socket.timeout:
+            output = self.process.output
+            self.__exit__()
+            raise AssertionError("the probe did not connect:\n" + output)
+        self.connection.settimeout(2 * LIMIT)
+        self.lines = self.connection.makefile("r", encoding="utf-8")
+        return self
+
+    def __exit__(self, *_):
+        if self.connection:
+            self.lines.close()
+            self.connection.close()
+        self.listener.close()
+        self.process.stop()
+
+    def request(self, **message):
+        self.send(**message)
+        return self.receive()
+
+    def send(self, **message):
+        self.connection.sendall((json.dumps(message) + "\n").encode())
+
+    def receive(self):
+        line = self.lines.readline()
+        assert line, "the editor is gone:\n" + self.process.output[-4000:]
+        return json.loads(line, strict=False)  # the engine leaves control characters as they are
+
+    def call(self, tool, **arguments):
+        """The answer of a tool; raises Refused with the text if it is an error."""
+        reply = self.request(op="call", tool=tool, arguments=arguments)
+        self.last_usec = reply["usec"]
+        self.last_frames = reply["frames"]
+        answer = reply["answer"]
+        assert isinstance(answer, dict) and "missing" not in answer, (tool, answer)
+        if "error" in answer:
+            raise Refused(answer["error"])
+        return answer
+
+    def refusal(self, tool, **arguments):
+        """The text of the error that a call must give."""
+        try:
+            answer = self.call(tool, **arguments)
+        except Refused as error:
+            return str(error)
+        raise AssertionError("%s was not refused: %r" % (tool, answer))
+
+    def run_code(self, code):
+        """What a piece of GDScript returns in the editor; it must not fail."""
+        answer = self.call("script_run", code=code)
+        assert "errors" not in answer, answer
+        return answer["result"]
+
+    def until(self, tool, wanted, **arguments):
+        """Asks a tool again and again until its answer is as wanted: for states without an event."""
+        for _ in range(2000):
+            answer = self.call(tool, **arguments)
+            if wanted(answer):
+                return answer
+            self.request(op="frame")
+        raise AssertionError("%s stays %r" % (tool, answer))
+
+    def settle(self):
+        """Waits until the editor has scanned the project."""
+        self.until("editor_state", lambda state: "busy" not in state)
+
+    def quit(self, expected=()):
+        """Closes the editor in order; returns the complaints that no pattern of expected names."""
+        self.request(op="quit")
+        status = self.process.wait()
+        assert status == 0, (status, self.process.output[-3000:])
+        return [line for line in complaints(self.process.output)
+                if not any(part in line for part in expected)]
+
+
+class Display:
+    """A screen that nobody sees, for editors that draw."""
+
+    def __init__(self, size="1280x800x24"):
+        reading, writing = os.pipe()
+        self.process = Process(["Xvfb", "-displayfd", str(writing), "-screen", "0", size, "-nolisten", "tcp"],
+                               pass_fds=(writing,))
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            self.name = ":" + pipe.readline().strip()
+        assert self.name != ":", "Xvfb did not start:\n" + self.process.output
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stop()
