@@ -19,21 +19,31 @@ var _result: Label = Label.new()
 
 func _init(control: TetherControl) -> void:
 	_control = control
+	_build()
+
+
+## Asks which clients there are, once somebody looks: that takes a look at their files.
+func _load_clients() -> void:
 	if ResourceLoader.exists(GENERATOR):
 		_generator = load(GENERATOR)
 		_clients.assign(_generator.call("list") as Array)
-	_build()
 	for client: Dictionary in _clients:
 		_choice.add_item(client.get("name", client["id"]))
-	_show_client()
 
 
 func _notification(what: int) -> void:
-	if what == NOTIFICATION_THEME_CHANGED and is_inside_tree():
-		_dress()
+	match what:
+		NOTIFICATION_THEME_CHANGED when is_inside_tree():
+			_dress()
+		NOTIFICATION_VISIBILITY_CHANGED:
+			refresh()
 
 
 func refresh() -> void:
+	if not is_visible_in_tree():
+		return
+	if _choice.item_count == 0:
+		_load_clients()
 	if _shown_for != _control.get_url():
 		_show_client()
 
