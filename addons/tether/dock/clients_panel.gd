@@ -22,30 +22,31 @@ func _init(control: TetherControl) -> void:
 	_build()
 
 
-## Asks which clients there are, once somebody looks: that takes a look at their files.
-func _load_clients() -> void:
+func _notification(what: int) -> void:
+	match what:
+		NOTIFICATION_THEME_CHANGED when is_inside_tree():
+			_dress()
+		NOTIFICATION_VISIBILITY_CHANGED when is_visible_in_tree():
+			refresh()
+
+
+## Shows the address as it is now. Compiling the scripts that know the clients takes long, so that is
+## done when somebody looks here for the first time.
+func refresh() -> void:
+	if not is_visible_in_tree():
+		return
+	if _generator == null:
+		_fill()
+	if _shown_for != _control.get_url():
+		_show_client()
+
+
+func _fill() -> void:
 	if ResourceLoader.exists(GENERATOR):
 		_generator = load(GENERATOR)
 		_clients.assign(_generator.call("list") as Array)
 	for client: Dictionary in _clients:
 		_choice.add_item(client.get("name", client["id"]))
-
-
-func _notification(what: int) -> void:
-	match what:
-		NOTIFICATION_THEME_CHANGED when is_inside_tree():
-			_dress()
-		NOTIFICATION_VISIBILITY_CHANGED:
-			refresh()
-
-
-func refresh() -> void:
-	if not is_visible_in_tree():
-		return
-	if _choice.item_count == 0:
-		_load_clients()
-	if _shown_for != _control.get_url():
-		_show_client()
 
 
 func _build() -> void:
