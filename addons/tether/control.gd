@@ -27,6 +27,8 @@ var server: RefCounted
 var _applied: Dictionary[String, Variant] = {}
 var _told: String = "" # the trouble that the user knows of
 var _starts_afresh: bool = false # once the server has stopped
+var _uptime: int = -1 # as the daemon said it last
+var _uptime_at: int = 0 # when that was
 var _lost_timer: Timer = Timer.new()
 
 
@@ -110,6 +112,11 @@ func get_status() -> Dictionary:
 	return server.call("get_status")
 
 
+## For how many milliseconds the server's daemon has been up, or -1.
+func get_uptime() -> int:
+	return _uptime + Time.get_ticks_msec() - _uptime_at if _uptime >= 0 else -1
+
+
 func get_log(lines: int) -> PackedStringArray:
 	return server.call("get_log", lines)
 
@@ -183,7 +190,17 @@ func _on_settings_changed() -> void:
 		changed.emit()
 
 
+func _note_uptime() -> void:
+	var uptime: Variant = get_status().get("uptime_ms")
+	if uptime == null:
+		_uptime = -1
+	elif Words.number(uptime) != _uptime:
+		_uptime = Words.number(uptime)
+		_uptime_at = Time.get_ticks_msec()
+
+
 func _on_state_changed(state: String) -> void:
+	_note_uptime()
 	if _starts_afresh and state in ["off", "stopped"]:
 		_starts_afresh = false
 		_launch.call_deferred()

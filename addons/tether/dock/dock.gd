@@ -2,12 +2,16 @@
 extends ScrollContainer
 ## The Tether dock: the server's state, what is wrong with it, the facts, the log, and how clients
 ## connect. At the bottom of the editor they stand beside each other, at its sides below each other.
+## [br]All of that is made when it is first seen; until then there are a tab and a ring of log lines, so
+## that the start of the editor does not wait for it.
 
 const TetherControl: GDScript = preload("../control.gd")
 const Settings: GDScript = preload("../settings.gd")
 const FactsPanel: GDScript = preload("facts_panel.gd")
 const StatusPanel: GDScript = preload("status_panel.gd")
 const TroublePanel: GDScript = preload("trouble_panel.gd")
+const LogRing: GDScript = preload("log_ring.gd")
+const Words: GDScript = preload("status_text.gd")
 const LogPanel: GDScript = preload("log_panel.gd")
 const ClientsPanel: GDScript = preload("clients_panel.gd")
 
@@ -18,16 +22,16 @@ const WIDE: float = 620.0
 const WIDE_HEIGHT: float = 270.0
 var _control: TetherControl
 var _frame: Control # the engine's dock around this one, where the engine has that
-var _columns: BoxContainer = BoxContainer.new()
-var _left: VBoxContainer = VBoxContainer.new()
-var _left_scroll: ScrollContainer = ScrollContainer.new()
+var _ring: LogRing
+var _columns: BoxContainer # null until all is made
+var _left: VBoxContainer
+var _left_scroll: ScrollContainer
 var _status: StatusPanel
 var _facts: FactsPanel
 var _trouble: TroublePanel
 var _log: LogPanel
 var _clients: ClientsPanel
-var _tabs: TabContainer = TabContainer.new()
-var _is_stale: bool = false
+var _tabs: TabContainer
 
 
 func _init(control: TetherControl) -> void:
@@ -35,37 +39,35 @@ func _init(control: TetherControl) -> void:
 	auto_translate_mode = Node.AUTO_TRANSLATE_MODE_DISABLED
 	horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
 	_control = control
-	_status = StatusPanel.new(control)
-	_facts = FactsPanel.new(control)
-	_trouble = TroublePanel.new(control)
-	_log = LogPanel.new(Settings.personal(Settings.LINES_KEPT))
-	_clients = ClientsPanel.new(control)
-	_build()
+	_ring = LogRing.new(Settings.personal(Settings.LINES_KEPT))
 
 
 func _enter_tree() -> void:
 	_control.changed.connect(refresh)
-	_control.logged.connect(_log.add)
-	_control.launching.connect(_log.clear)
-	_log.fill(_control.get_log(_log.get_capacity()))
-	apply_personal_settings()
-	refresh()
+	_control.logged.connect(_on_logged)
+	_control.launching.connect(_on_launching)
+	_ring.clear()
+	for line: String in _control.get_log(_ring.get_size()):
+		_ring.add("stdout", line)
+	if _log != null:
+		_log.show_again()
+	refresh.call_deferred()
 
 
 func _exit_tree() -> void:
 	_control.changed.disconnect(refresh)
-	_control.logged.disconnect(_log.add)
-	_control.launching.disconnect(_log.clear)
+	_control.logged.disconnect(_on_logged)
+	_control.launching.disconnect(_on_launching)
 
 
 func _notification(what: int) -> void:
 	match what:
-		NOTIFICATION_RESIZED:
+		NOTIFICATION_RESIZED when _columns != null:
 			_arrange()
 		NOTIFICATION_THEME_CHANGED when is_inside_tree():
-			_show_on_tab.call_deferred() # once the parts have their new icons
-		NOTIFICATION_VISIBILITY_CHANGED when _is_stale and is_visible_in_tree():
-			refresh()
+			_show_on_tab()
+		NOTIFICATION_VISIBILITY_CHANGED:
+			refresh.call_deferred()
 
 
 ## Puts the dock into the editor.
@@ -96,24 +98,39 @@ func remove_from(plugin: EditorPlugin) -> void:
 
 ## Takes over what the user has changed in the editor settings.
 func apply_personal_settings() -> void:
-	_log.set_capacity(Settings.personal(Settings.LINES_KEPT))
-	_log.set_wrapping(Settings.personal(Settings.WRAP_LINES))
+	_ring.set_size(Settings.personal(Settings.LINES_KEPT))
+	if _log != null:
+		_log.set_wrapping(Settings.personal(Settings.WRAP_LINES))
+		_log.show_again()
 
 
-## Shows the state as it is now; a hidden dock, but for its tab, does so once it is seen again.
+## Shows the state as it is now. A hidden dock shows it on its tab only, and catches up once it is seen.
 func refresh() -> void:
-	_is_stale = not is_visible_in_tree()
-	_facts.note_uptime()
-	_status.refresh()
+	if not is_inside_tree():
+		return
 	_show_on_tab()
-	if not _is_stale:
-		_trouble.refresh()
-		_facts.refresh()
-		_clients.refresh()
+	if not is_visible_in_tree():
+		return
+	if _columns == null:
+		_build()
+	_status.refresh()
+	_trouble.refresh()
+	_facts.refresh()
+	_clients.refresh()
 
 
 func _build() -> void:
 	var scale: float = EditorInterface.get_editor_scale()
+	_columns = BoxContainer.new()
+	_left = VBoxContainer.new()
+	_left_scroll = ScrollContainer.new()
+	_tabs = TabContainer.new()
+	_status = StatusPanel.new(_control)
+	_facts = FactsPanel.new(_control)
+	_trouble = TroublePanel.new(_control)
+	_log = LogPanel.new(_ring)
+	_log.set_wrapping(Settings.personal(Settings.WRAP_LINES))
+	_clients = ClientsPanel.new(_control)
 	for box: BoxContainer in [_columns, _left]:
 		box.add_theme_constant_override(&"separation", roundi(8 * scale))
 	for part: Control in [_status, _trouble, _facts]:
@@ -132,8 +149,8 @@ func _build() -> void:
 	_columns.size_flags_vertical = Control.SIZE_EXPAND_FILL
 	_columns.add_child(_left_scroll)
 	_columns.add_child(_tabs)
+	_set_wide(size.x >= WIDE * scale)
 	add_child(_columns)
-	_set_wide(true)
 
 
 func _arrange() -> void:
@@ -151,7 +168,8 @@ func _set_wide(is_wide: bool) -> void:
 	_left_scroll.vertical_scroll_mode = SCROLL_MODE_AUTO if is_wide else SCROLL_MODE_DISABLED
 	if is_wide == (_facts.get_parent() == _left):
 		return
-	_facts.reparent(_left if is_wide else _tabs)
+	_facts.get_parent().remove_child(_facts)
+	(_left if is_wide else _tabs as Node).add_child(_facts)
 	_facts.name = "Details"
 	if not is_wide:
 		_tabs.move_child(_facts, 0)
@@ -159,7 +177,23 @@ func _set_wide(is_wide: bool) -> void:
 	_facts.visible = true if is_wide else _tabs.current_tab == 0
 
 
+## The tab tells how it is: by an icon, and by a colour if something is wrong.
 func _show_on_tab() -> void:
-	if _frame != null:
-		_frame.set("dock_icon", _status.get_tab_icon())
-		_frame.set("title_color", _status.get_tab_color())
+	if _frame == null:
+		return
+	var tone: Words.Tone = Words.tone(_control.get_state())
+	_frame.set("dock_icon", get_theme_icon(StatusPanel.ICONS[tone], &"EditorIcons"))
+	_frame.set("title_color", get_theme_color(StatusPanel.COLORS[tone], &"Editor")
+			if tone in [Words.Tone.BAD, Words.Tone.WARNING] else Color(0, 0, 0, 0)) # 0: the theme's own
+
+
+func _on_logged(stream: String, line: String) -> void:
+	_ring.add(stream, line)
+	if _log != null:
+		_log.note_line()
+
+
+func _on_launching() -> void:
+	_ring.clear()
+	if _log != null:
+		_log.show_again()

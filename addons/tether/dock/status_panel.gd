@@ -76,18 +76,6 @@ func refresh() -> void:
 	_dress()
 
 
-## What the tab of the dock shows of the state: the icon, and a colour if there is trouble.
-func get_tab_icon() -> Texture2D:
-	return _icon.texture
-
-
-func get_tab_color() -> Color:
-	var tone: Words.Tone = Words.tone(_control.get_state())
-	if tone in [Words.Tone.BAD, Words.Tone.WARNING]:
-		return get_theme_color(COLORS[tone], &"Editor")
-	return Color(0, 0, 0, 0) # the theme's own
-
-
 ## The icon turns only while there is something to wait for, and somebody to see it.
 func _run_spinner() -> void:
 	if is_inside_tree() and is_visible_in_tree() and Words.tone(_control.get_state()) == Words.Tone.BUSY:
@@ -105,9 +93,8 @@ func _spin() -> void:
 ## Icons and colours of the editor's theme, which may change at any time.
 func _dress() -> void:
 	var tone: Words.Tone = Words.tone(_control.get_state())
-	var color: Color = get_theme_color(COLORS[tone], &"Editor")
 	_icon.texture = get_theme_icon(ICONS[tone], &"EditorIcons")
-	_headline.add_theme_color_override(&"font_color", color)
+	_headline.add_theme_color_override(&"font_color", get_theme_color(COLORS[tone], &"Editor"))
 	_reason.add_theme_color_override(&"font_color", Words.dimmed(get_theme_color(&"font_color", &"Editor")))
 	_note.add_theme_color_override(&"font_color", get_theme_color(&"warning_color", &"Editor"))
 	_pending_text.add_theme_color_override(&"font_color", get_theme_color(&"warning_color", &"Editor"))
