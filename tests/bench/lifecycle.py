@@ -142,7 +142,7 @@ def work(options, folder):
     return 1 if any(line.verdict() == "FAIL" for line in lines) else 0
 
 
-def work_as_child(options, folder):
+def work_as_child(work, options, folder):
     status = 2
     try:
         status = work(options, folder)
@@ -175,8 +175,8 @@ def end_strays():
             os.waitpid(pid, 0)
 
 
-def main():
-    options = read_arguments()
+def run(work, options):
+    """Has a child do the work, in a folder that is removed afterwards; returns the exit status."""
     for name in [name for name in os.environ if name.startswith("TETHER_")]:
         del os.environ[name]  # what is measured is configured here alone
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
@@ -184,7 +184,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="tb-")  # short: Unix socket names are limited to 107 bytes
     worker = os.fork()
     if worker == 0:
-        work_as_child(options, folder)
+        work_as_child(work, options, folder)
     status = None
     while status is None:
         try:
@@ -199,4 +199,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(work, read_arguments()))

@@ -255,37 +255,61 @@ def test_log_of_before_is_there_and_a_new_start_begins_a_new_one(dock):
     dock.run('driver.remove_child(dock)\ndock.get("_frame").add_child(dock)')
 
 
+# Runs through frames while a condition holds; `gaps` are the times between them.
+FRAMES = '''
+var gaps = []
+var last = Time.get_ticks_usec()
+while %s:
+	await driver.get_tree().process_frame
+	gaps.append(Time.get_ticks_usec() - last)
+	last = Time.get_ticks_usec()
+	%s
+gaps.sort()
+'''
+
+
+def are_quick(gaps):
+    """Whether the editor stays at hand: machines are busy, so single late frames tell nothing."""
+    return gaps[int(len(gaps) * 0.9)] < 150000
+
+
 def test_D1_burst_of_100000_lines_does_not_stall_the_editor(dock):
     """Each frame shows some lines at most, and no more lines are kept than the user has set."""
-    taken = dock.run('''
-var lines = 100000
+    took, gaps, shown, last = dock.run('''
 var begin = Time.get_ticks_msec()
-for number in lines:
+for number in 100000:
 	fake.say("stderr" if number % 7 == 0 else "stdout", "line %d of a server that has a lot to say" % number)
 var took = Time.get_ticks_msec() - begin
-driver.measure_frames()
 var panel = view.log_panel(dock)
-while not panel.is_settled():
-	await driver.get_tree().process_frame
+''' + FRAMES % ("not panel.is_settled()", "pass") + '''
 var shown = panel.get_shown_text().split("\\n")
-return [took, driver.longest_gap_usec, driver.frames, shown.size(), shown[-1]]''')
-    print("taking 100000 lines: %d ms; then %d frames, the longest %d µs" % (taken[0], taken[2], taken[1]))
-    assert taken[0] < 5000 and taken[1] < 500000  # machines are busy; a stall would be seconds
-    assert taken[3] == 2000 and taken[4] == "line 99999 of a server that has a lot to say"
+return [took, gaps, shown.size(), shown[-1]]''')
+    print("taking 100000 lines: %d ms; then %d frames of %d µs (median)" % (took, len(gaps), gaps[len(gaps) // 2]))
+    assert took < 5000 and are_quick(gaps)
+    assert shown == 2000 and last == "line 99999 of a server that has a lot to say"
 
 
 def test_D1_steady_flood_does_not_stall_the_editor(dock):
     """500 lines in each of 200 frames: more than can be shown; the log follows all the same."""
-    longest = dock.run('''
-driver.measure_frames()
-for frame in 200:
-	for number in 500:
-		fake.say("stderr", "line %d.%d" % [frame, number])
-	await driver.get_tree().process_frame
-return driver.longest_gap_usec''')
-    print("longest frame: %d µs" % longest)
-    assert longest < 500000
-    assert settled(dock, "")[-1] == "line 199.499"
+    gaps = dock.run(FRAMES % ("gaps.size() < 200", """for number in 500:
+		fake.say("stderr", "line %d.%d" % [gaps.size(), number])""") + "return gaps")
+    print("frames in a flood: %d µs (median)" % gaps[100])
+    assert are_quick(gaps)
+    assert settled(dock, "")[-1] == "line 200.499"
+
+
+def test_log_follows_its_end_until_somebody_scrolls_up(dock):
+    settled(dock, 'for number in 300:\n\tfake.say("stdout", "line %d, long enough to be wrapped " % number + "x ".repeat(300))')
+    place = 'var text = view.log_panel(dock).find_children("*", "TextEdit", true, false)[0]\n' \
+            'await driver.get_tree().process_frame\n'
+    at_end = place + 'return text.get_last_full_visible_line() >= text.get_line_count() - 2'
+    assert dock.run(at_end)
+    dock.run(place + 'text.scroll_vertical = 0\ntext.get_v_scroll_bar().scrolling.emit()')
+    settled(dock, 'fake.say("stdout", "new")')
+    assert dock.run(place + "return text.get_first_visible_line()") == 0
+    dock.run(place + 'text.scroll_vertical = 1e9\ntext.get_v_scroll_bar().scrolling.emit()')
+    settled(dock, 'for number in 20:\n\tfake.say("stdout", "newer")')
+    assert dock.run(at_end)
 
 
 def test_over_long_line_is_cut(dock):

@@ -17,6 +17,12 @@ bench_mcp() {
         --json "$BUILD/bench-mcp.json" "$@"
 }
 
+bench_editor() {
+    need "${TOOLS_SCREEN[@]}"
+    cmd_build
+    "$PYTHON" "$ROOT/tests/bench/editor.py" --engine "$ENGINE" --json "$BUILD/bench-editor.json" "$@"
+}
+
 # The process tests once more, with a program that checks itself; its findings end up in one folder.
 soak_program() {
     local name=$1 program=$2
@@ -77,7 +83,7 @@ cmd_bench() {
     local what=${1:-}
     [ $# -eq 0 ] || shift
     case $what in
-    lifecycle | mcp) "bench_$what" "$@" ;;
-    *) die "bench: what? There are: lifecycle, mcp" ;;
+    lifecycle | mcp | editor) "bench_$what" "$@" ;;
+    *) die "bench: what? There are: lifecycle, mcp, editor" ;;
     esac
 }

@@ -19,23 +19,34 @@ var _result: Label = Label.new()
 
 func _init(control: TetherControl) -> void:
 	_control = control
-	if ResourceLoader.exists(GENERATOR):
-		_generator = load(GENERATOR)
-		_clients.assign(_generator.call("list") as Array)
 	_build()
-	for client: Dictionary in _clients:
-		_choice.add_item(client.get("name", client["id"]))
-	_show_client()
 
 
 func _notification(what: int) -> void:
-	if what == NOTIFICATION_THEME_CHANGED and is_inside_tree():
-		_dress()
+	match what:
+		NOTIFICATION_THEME_CHANGED when is_inside_tree():
+			_dress()
+		NOTIFICATION_VISIBILITY_CHANGED when is_visible_in_tree():
+			refresh()
 
 
+## Shows the address as it is now. Compiling the scripts that know the clients takes long, so that is
+## done when somebody looks here for the first time.
 func refresh() -> void:
+	if not is_visible_in_tree():
+		return
+	if _generator == null:
+		_fill()
 	if _shown_for != _control.get_url():
 		_show_client()
+
+
+func _fill() -> void:
+	if ResourceLoader.exists(GENERATOR):
+		_generator = load(GENERATOR)
+		_clients.assign(_generator.call("list") as Array)
+	for client: Dictionary in _clients:
+		_choice.add_item(client.get("name", client["id"]))
 
 
 func _build() -> void:

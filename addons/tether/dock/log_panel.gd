@@ -20,6 +20,7 @@ var _pause: Button
 var _copy: Button
 var _clear: Button
 var _hint: Label = Label.new()
+var _follows: bool = true # new lines are scrolled to
 var _next: int = 0 # the number of the line that is to be shown next
 
 
@@ -38,8 +39,12 @@ func _notification(what: int) -> void:
 
 
 func _process(_delta: float) -> void:
-	_show_some()
-	set_process(_next < _ring.next)
+	if _next < _ring.next:
+		_show_some()
+		return
+	if _follows: # only now, one frame after the last line, does the scroll bar know of it
+		_scroll_to_end()
+	set_process(false)
 
 
 func get_capacity() -> int:
@@ -124,8 +129,6 @@ func _show_step() -> void:
 
 
 func _append(lines: PackedStringArray, streams: PackedByteArray) -> void:
-	var bar: VScrollBar = _text.get_v_scroll_bar()
-	var is_at_end: bool = not bar.visible or bar.value + bar.page >= bar.max_value - 1
 	var first: int = _text.get_first_visible_line()
 	var end: int = _text.get_line_count() - 1
 	var surplus: int = _colors.streams.size() + lines.size() - _ring.get_size()
@@ -136,14 +139,35 @@ func _append(lines: PackedStringArray, streams: PackedByteArray) -> void:
 		_text.remove_text(0, 0, surplus, 0)
 		_colors.streams = _colors.streams.slice(surplus)
 	_text.clear_undo_history()
-	if is_at_end:
-		_text.set_line_as_last_visible(_text.get_line_count() - 1)
+	if _follows:
+		_scroll_to_end()
 	elif surplus > 0:
 		_text.set_line_as_first_visible(maxi(0, first - surplus)) # what is read stays in place
 
 
+func _scroll_to_end() -> void:
+	var last: int = _text.get_line_count() - 1
+	_text.set_line_as_last_visible(last, _text.get_line_wrap_count(last))
+
+
+## Who scrolls up wants to read there; who scrolls down to the end, to follow again.
+func _note_place() -> void:
+	var bar: VScrollBar = _text.get_v_scroll_bar()
+	_follows = not bar.visible or bar.value + bar.page >= bar.max_value - 1
+
+
+func _on_text_input(_event: InputEvent) -> void:
+	_note_place.call_deferred() # once the event has had its effect
+
+
+func _on_text_resized() -> void:
+	if _follows:
+		_scroll_to_end()
+
+
 func _empty() -> void:
 	_text.clear()
+	_follows = true
 	_colors.streams.clear()
 
 
@@ -173,6 +197,10 @@ func _build() -> void:
 	_text.size_flags_vertical = Control.SIZE_EXPAND_FILL
 	_text.editable = false
 	_text.syntax_highlighter = _colors
+	_text.gui_input.connect(_on_text_input)
+	_text.resized.connect(_on_text_resized)
+	_text.get_v_scroll_bar().scrolling.connect(_note_place)
+	_text.add_theme_constant_override(&"line_spacing", roundi(EditorInterface.get_editor_scale()))
 	add_child(_text)
 	add_child(_hint)
 	_hint.visible = false
@@ -193,6 +221,7 @@ func _dress() -> void:
 	_text.add_theme_font_override(&"font", get_theme_font(&"output_source", &"EditorFonts"))
 	_text.add_theme_font_size_override(&"font_size", get_theme_font_size(&"output_source_size", &"EditorFonts"))
 	_hint.add_theme_color_override(&"font_color", get_theme_color(&"warning_color", &"Editor"))
+	_text.add_theme_color_override(&"font_readonly_color", get_theme_color(&"font_color", &"Editor"))
 	_colors.dress(get_theme_color(&"font_color", &"Editor"), get_theme_color(&"error_color", &"Editor"),
 			get_theme_color(&"accent_color", &"Editor"))
 

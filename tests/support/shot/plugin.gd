@@ -14,6 +14,9 @@ func _ready() -> void:
 
 
 func _take() -> void:
+	# An editor that quits in the middle of its first scan of a project may abort.
+	while EditorInterface.get_resource_filesystem().is_scanning():
+		await get_tree().process_frame
 	_control = get_tree().root.find_child("TetherControl", true, false)
 	while not _is_there():
 		await _control.changed
