@@ -141,6 +141,27 @@ def test_200_requests_in_flight_are_answered_each_once(scene):
     assert [m for m in front.messages if "id" in m] == []
 
 
+def test_what_is_under_way_is_limited_but_not_what_it_waits_for(scene):
+    """The client's answer to the server's question passes by requests that wait for their turn."""
+    front = scene.start()
+    front.initialize()
+    call = front.begin_call("ask")
+    asked = front.notification("sampling/createMessage")
+    hanging = [front.begin_call("hang") for _ in range(130)]
+    for _ in range(127):
+        front.notification("notifications/progress")
+    ping = front.begin("ping")
+    front.send(id=asked["id"], result={})
+    assert "result" in front.answer(call)
+    front.notification("notifications/progress")
+    front.send(method="notifications/cancelled", params={"requestId": ping})
+    for request in hanging[:3]:
+        front.send(method="notifications/cancelled", params={"requestId": request})
+        scene.observer.expect(event="hang-up", id=request)
+    assert front.ask("ping")["result"] == {}
+    assert [m for m in front.messages if m.get("id") == ping] == []
+
+
 def test_what_is_no_message_is_refused_and_nothing_else_suffers(scene):
     front = scene.start()
     front.initialize()

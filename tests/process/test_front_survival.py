@@ -185,6 +185,20 @@ def test_E6_a_server_that_does_not_come_up_is_an_error_in_time(scene):
     assert error["code"] == -32000 and "ready" in error["message"], error
 
 
+def test_E6_a_server_that_does_not_come_back_is_an_error_in_time(scene):
+    front = begin(scene, "--ready-timeout-ms", "300", "--stop-grace-ms", "50")
+    scene.make_deaf()
+    requests = [front.begin("tools/list"), front.begin_call("die")]
+    requests += [front.begin("tools/list") for _ in range(3)]
+    for request in requests[1:]:
+        error = front.answer(request, limit=15)["error"]
+        assert error["code"] == -32000, error
+    assert "ready" in error["message"]
+    os.unlink(scene.env["STUB_DEAF"])
+    while "error" in front.ask("tools/list"):
+        pass  # it rests for a moment between its tries
+
+
 def test_E6_a_stopped_server_stays_stopped_until_somebody_asks(scene):
     front = begin(scene)
     hanging = front.begin_call("hang")
