@@ -28,6 +28,8 @@ var _applied: Dictionary[String, Variant] = {}
 var _told: String = "" # the trouble that the user knows of
 var _starts_afresh: bool = false # once the server has stopped
 var _lost_timer: Timer = Timer.new()
+var _uptime: int = -1 # as the daemon said it last
+var _uptime_at: int = 0 # when that was
 
 
 func _init(tether_server: RefCounted) -> void:
@@ -110,6 +112,11 @@ func get_status() -> Dictionary:
 	return server.call("get_status")
 
 
+## How long the server has been there by now, in milliseconds; -1 if that is not known.
+func get_uptime() -> int:
+	return -1 if _uptime < 0 else _uptime + Time.get_ticks_msec() - _uptime_at
+
+
 func get_log(lines: int) -> PackedStringArray:
 	return server.call("get_log", lines)
 
@@ -178,6 +185,16 @@ func _launch() -> void:
 	changed.emit()
 
 
+## Keeps what the status says of the uptime, with the time at which it was true.
+func _note_uptime() -> void:
+	var uptime: Variant = get_status().get("uptime_ms")
+	if uptime == null:
+		_uptime = -1
+	elif Words.number(uptime) != _uptime:
+		_uptime = Words.number(uptime)
+		_uptime_at = Time.get_ticks_msec()
+
+
 func _on_settings_changed() -> void:
 	if not _applied.is_empty():
 		changed.emit()
@@ -196,6 +213,7 @@ func _on_state_changed(state: String) -> void:
 		_tell_trouble(state)
 	else:
 		_told = ""
+	_note_uptime()
 	changed.emit()
 
 
@@ -222,6 +240,7 @@ func _on_log_line(stream: String, line: String) -> void:
 
 func _on_adopted(daemon_pid: int) -> void:
 	logged.emit("launcher", "a running server was found and is used (daemon %d)" % daemon_pid)
+	_note_uptime()
 	changed.emit()
 
 

@@ -12,8 +12,6 @@ var _control: TetherControl
 var _names: Dictionary[String, Label] = {}
 var _values: Dictionary[String, Label] = {}
 var _clock: Timer = Timer.new()
-var _uptime: int = -1 # as the daemon said it last
-var _uptime_at: int = 0 # when that was
 var _restarts: int = 0
 
 
@@ -49,16 +47,6 @@ func _notification(what: int) -> void:
 			_run_clock.call_deferred() # on the way into the tree, the timer is not there yet
 
 
-## Keeps what the status says of the uptime, with the time at which it was true.
-func note_uptime() -> void:
-	var uptime: Variant = _control.get_status().get("uptime_ms")
-	if uptime == null:
-		_uptime = -1
-	elif Words.number(uptime) != _uptime:
-		_uptime = Words.number(uptime)
-		_uptime_at = Time.get_ticks_msec()
-
-
 func refresh() -> void:
 	var is_alive: bool = Words.is_about_server(_control.get_state())
 	var status: Dictionary = _control.get_status() if is_alive else {}
@@ -84,9 +72,10 @@ func _show_fact(fact: String, value: String, tooltip: String = "") -> void:
 
 
 func _show_uptime() -> void:
-	var is_known: bool = _uptime >= 0 and _control.get_state() in HAVE_UPTIME
-	var uptime: String = Words.duration(_uptime + Time.get_ticks_msec() - _uptime_at)
-	_show_fact("Uptime", "%s, %s" % [uptime, Words.restarts(_restarts)] if is_known else "")
+	var uptime: int = _control.get_uptime()
+	var is_known: bool = uptime >= 0 and _control.get_state() in HAVE_UPTIME
+	var words: String = "%s, %s" % [Words.duration(uptime), Words.restarts(_restarts)]
+	_show_fact("Uptime", words if is_known else "")
 
 
 ## The uptime is only counted while somebody sees it.

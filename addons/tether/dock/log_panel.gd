@@ -24,8 +24,9 @@ var _follows: bool = true # new lines are scrolled to
 var _next: int = 0 # the number of the line that is to be shown next
 
 
-func _init(capacity: int) -> void:
-	_ring = LogRing.new(capacity)
+## With the lines that have come so far; what comes from now on, it wants to be told by add().
+func _init(ring: LogRing) -> void:
+	_ring = ring
 	_build()
 	set_process(false)
 
@@ -47,10 +48,6 @@ func _process(_delta: float) -> void:
 	set_process(false)
 
 
-func get_capacity() -> int:
-	return _ring.get_size()
-
-
 ## How many lines are kept; the newest ones stay.
 func set_capacity(capacity: int) -> void:
 	if capacity == _ring.get_size():
@@ -64,13 +61,6 @@ func set_capacity(capacity: int) -> void:
 
 func set_wrapping(is_wrapping: bool) -> void:
 	_text.wrap_mode = TextEdit.LINE_WRAPPING_BOUNDARY if is_wrapping else TextEdit.LINE_WRAPPING_NONE
-
-
-## Takes over lines of the past.
-func fill(lines: PackedStringArray) -> void:
-	clear()
-	for line: String in lines:
-		add("stdout", line)
 
 
 func clear() -> void:
