@@ -55,7 +55,7 @@ func _notification(what: int) -> void:
 		NOTIFICATION_THEME_CHANGED when is_inside_tree():
 			_show_on_tab.call_deferred() # once the parts have their new icons
 		NOTIFICATION_VISIBILITY_CHANGED when is_visible_in_tree():
-			refresh()
+			refresh.call_deferred() # not for the moment that it is visible while it is added
 
 
 ## Puts the dock into the editor.
