@@ -196,7 +196,7 @@ def measure_plugin(bench):
     cold = editor.ask("enable")
     loading = editor.ask("tools")
     enabled, attached, started, ready, gaps = [], [], [], [], []
-    for _ in range(3 if bench.quick else 10):
+    for _ in range(7 if bench.quick else 15):
         editor.ask("disable")
         editor.ask("longest_gap", 300)
         enabled.append(editor.ask("enable_again")["enable_usec"])

@@ -17,6 +17,12 @@ const TONES: Dictionary[String, Tone] = {
 	"blocked": Tone.BAD,
 	"lost": Tone.WARNING,
 }
+const ICONS: Dictionary[Tone, StringName] = {
+	Tone.QUIET: &"Unlinked", Tone.BUSY: &"Progress1", Tone.GOOD: &"StatusSuccess",
+	Tone.WARNING: &"StatusWarning", Tone.BAD: &"StatusError"}
+const COLORS: Dictionary[Tone, StringName] = {
+	Tone.QUIET: &"font_color", Tone.BUSY: &"accent_color", Tone.GOOD: &"success_color",
+	Tone.WARNING: &"warning_color", Tone.BAD: &"error_color"}
 const HEADLINES: Dictionary[String, String] = {
 	"off": "Off",
 	"launching": "Launching…",
