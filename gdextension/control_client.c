@@ -77,8 +77,9 @@ struct control_event *control_client_take(struct control_client *client) {
     return mailbox_take_events(&client->mailbox);
 }
 
-static void tell_state(struct control_client *client, const char *state, json_t *json) {
-    tell(client, CONTROL_STATE, state, 0, json_incref(json));
+/* A copy: references are not to be shared between threads. */
+static void tell_state(struct control_client *client, const char *state, const json_t *json) {
+    tell(client, CONTROL_STATE, state, 0, json_deep_copy(json));
 }
 
 static void tell_failure(struct control_client *client, int code, const char *why,
@@ -268,7 +269,6 @@ static void on_lost(struct control_client *client, const char *why) {
 /* ---- the bridge ---- */
 
 static void on_bridge_call(void *context, int64_t call, const json_t *parameters) {
-    /* A copy: references are not to be shared between threads. */
     tell(context, CONTROL_CALL, NULL, call, json_deep_copy(parameters));
 }
 
