@@ -1,11 +1,9 @@
 """A second launch of the same instance, and what becomes of the owner that it names."""
-import fcntl
 import json
 import os
-import socket
-import struct
 
-from harness import LIMIT, Process
+from fake_daemon import FakeDaemon
+from harness import Process
 from tether import SERVER, Instance, identity, start_owner
 
 
@@ -84,52 +82,12 @@ def test_what_an_editor_left_open_does_not_live_on_in_the_daemon(state_dir):
         os.close(writer)
 
 
-class SlowDaemon:
-    """Holds the lock and the socket of an instance, as a daemon does, and says what it is told to say."""
-
-    def __init__(self, one):
-        self.one = one
-        os.mkdir(one.directory, 0o700)
-        self.lock = os.open(os.path.join(one.directory, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.fcntl(self.lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.settimeout(LIMIT)
-        self.listener.bind(os.path.join(one.directory, "control.sock"))
-        self.listener.listen()
-
-    def accept(self):
-        stream, _ = self.listener.accept()
-        stream.settimeout(LIMIT)
-        self.stream, self.lines = stream, stream.makefile("r")
-
-    def hear(self, kind):
-        message = json.loads(self.lines.readline())
-        assert message["type"] == kind, message
-        return message
-
-    def say(self, **message):
-        self.stream.sendall(json.dumps(message).encode() + b"\n")
-
-    def state(self, name):
-        return {"state": name, "version": "0.1.0", "daemon": identity(os.getpid()),
-                "server": {"state": name, "http_port": self.one.http, "ws_port": self.one.ws}}
-
-    def close(self):
-        self.lines.close()
-        self.stream.close()
-        self.listener.close()
-        os.close(self.lock)
-
-
 def test_F3_a_server_that_is_ready_while_the_owner_is_registered_is_not_waited_for(state_dir):
     """The change of state comes between the welcome and the reply, and never again."""
     one = Instance(state_dir)
-    os.chmod(state_dir, 0o700)
-    daemon = SlowDaemon(one)
-    with Process(one.argv("launch", "--owner-pid", os.getpid(), "--", SERVER), one.env) as launch:
-        daemon.accept()
-        daemon.hear("hello")
-        daemon.say(type="welcome", **daemon.state("starting"))
+    with FakeDaemon(one) as daemon, Process(one.argv("launch", "--owner-pid", os.getpid(), "--", SERVER),
+                                            one.env) as launch:
+        daemon.welcome("starting")
         adopt = daemon.hear("adopt")
         daemon.say(type="state", **daemon.state("ready"))
         daemon.say(id=adopt["id"], ok=True)
@@ -137,4 +95,3 @@ def test_F3_a_server_that_is_ready_while_the_owner_is_registered_is_not_waited_f
         daemon.say(id=status["id"], ok=True, type="status", **daemon.state("ready"))
         assert launch.wait() == 0, launch.output
         assert json.loads(launch.output)["result"] == "adopted"
-    daemon.close()

@@ -1,5 +1,6 @@
 """The extension's session with the launcher, without the engine: orders in any order, daemons that die or
 hang, and an end that never takes long. Rows A1, A10, E6."""
+import json
 import os
 import random
 import re
@@ -8,7 +9,10 @@ import subprocess
 
 import pytest
 
+from fake_daemon import FakeDaemon
 from harness import LIMIT, TETHER, Process, children_of, describe, wait_gone
+from mcp import BuiltIn
+from scene import wait_until
 from tether import PROGRAMS, SERVER, Instance
 
 DRIVE = os.environ.get("TETHER_CLIENT_DRIVE") or os.path.join(PROGRAMS, "client_drive")
@@ -164,15 +168,65 @@ def test_A10_a_launch_that_hangs_is_ended(instance, tmp_path, hangs):
         drive.end()
 
 
-def test_E6_a_stop_while_the_daemon_is_lost_is_the_end(instance):
-    """It is not looked for, or even started, for nothing but to be stopped."""
-    with Drive(instance) as drive:
+def test_E6_a_stop_while_the_daemon_is_looked_for_is_the_end(instance, tmp_path):
+    """It is not looked for again, or even started, for nothing but to be stopped."""
+    program, mark = tmp_path / "launcher", tmp_path / "gone"
+    program.write_text('#!/bin/sh\ntest ! -e %s || exit 1\nexec %s "$@"\n' % (mark, TETHER))
+    program.chmod(0o700)
+    with Drive(instance, program=str(program)) as drive:
         drive.tell("new", "start")
         drive.state("ready")
+        mark.touch()
         send(daemon_of(drive), signal.SIGKILL)
         drive.state("lost")
         drive.tell("stop")
-        assert drive.state("stopped", "ready", "starting") in ("stopped", "ready")
+        assert drive.state("stopped", "failed", "ready") == "stopped"
+        mark.unlink()
+        drive.tell("start")
+        assert drive.next(r"state (\S+) .*").group(1) == "launching"
+        drive.state("ready")
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()
+
+
+def test_A10_one_that_is_refused_while_it_leaves_is_gone(instance):
+    """The daemon speaks another protocol, as one of a later release may: there is nobody to take leave of."""
+    with FakeDaemon(instance) as daemon, Drive(instance) as drive:
+        drive.tell("new", "start")
+        daemon.be_adopted()
+        daemon.accept()
+        drive.tell("leave disable", "nap 50")
+        drive.files()
+        daemon.say(type="error", code="protocol", message="this daemon speaks protocol 7")
+        assert drive.destroy() < HURRIED_MS
+        drive.end()
+
+
+def test_E6_one_that_is_refused_says_so_once(instance):
+    with FakeDaemon(instance) as daemon, Drive(instance) as drive:
+        drive.tell("new", "start")
+        daemon.be_adopted()
+        daemon.accept()
+        daemon.say(type="error", code="protocol", message="this daemon speaks protocol 7")
+        assert drive.next(r"failed (\d+) (.*)").groups() == ("1", "this daemon speaks protocol 7")
+        drive.state("failed")
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()
+
+
+def test_F7_whatever_a_tool_returns_the_call_is_answered(state_dir):
+    """Also a NUL in its arguments, and a result that is larger than a message may be."""
+    with BuiltIn(state_dir) as instance, Drive(instance, command=()) as drive:
+        drive.tell("new", "start", "offer")
+        drive.next("bridge connected")
+        wait_until(lambda: "echo" in json.dumps(instance.modern("tools/list")[2]), "the tool is listed")
+        for arguments in ({"a": "x\0y"}, {"a": [1, 2.5, None, {"b": "€"}]}):
+            result = instance.modern("tools/call", {"name": "echo", "arguments": arguments})[2]["result"]
+            assert json.loads(result["content"][0]["text"]) == arguments
+        result = instance.modern("tools/call", {"name": "echo", "arguments": {"size": 33 << 20}})[2]["result"]
+        assert result["isError"] and "32 MiB" in result["content"][0]["text"]
         drive.tell("hurry quit")
         drive.destroy()
         drive.end()

@@ -61,8 +61,18 @@ static void set_up(const struct drive *drive, struct launch_setup *setup) {
 
 /* ---- events ---- */
 
+static char *answer_text(const json_t *arguments) {
+    int64_t size = message_number(arguments, "size", 0);
+    char *text = size ? malloc((size_t)size + 1) : json_dumps(arguments, JSON_COMPACT);
+    if (size && text) {
+        memset(text, 'x', (size_t)size);
+        text[size] = 0;
+    }
+    return text;
+}
+
 static void answer(struct drive *drive, const struct control_event *event) {
-    char *text = json_dumps(json_object_get(event->json, "arguments"), JSON_COMPACT);
+    char *text = answer_text(json_object_get(event->json, "arguments"));
     control_client_answer(
         drive->client, event->number,
         json_pack("{s:[{s:s, s:s}]}", "content", "type", "text", "text", text ? text : "nothing"));
