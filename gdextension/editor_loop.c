@@ -29,7 +29,7 @@ struct parting {
 static struct {
     struct tether_server *servers;
     struct parting *parting;
-    int calls;           /* of tools that are on the stack */
+    bool is_in_frame;    /* scripts may run, and have the engine run frames of its own */
     int64_t hurry_until; /* 0: it does not hurry */
     int64_t sleep_before;
     struct editor_loop_cost cost;
@@ -96,14 +96,6 @@ static void settle_hurry(void) {
     editor.hurry_until = 0;
 }
 
-void editor_loop_enter_call(void) {
-    editor.calls++;
-}
-
-void editor_loop_leave_call(void) {
-    editor.calls--;
-}
-
 /* ---- frames ---- */
 
 static bool is_settled(struct parting *parting) {
@@ -158,16 +150,20 @@ struct editor_loop_cost editor_loop_cost(void) {
     return editor.cost;
 }
 
+/* While a tool or a handler runs, an import may run frames of its own: in those nothing is begun,
+ * so that events keep their order and a session that is on the stack is not ended. */
 static void on_frame(void) {
     uint64_t began = uv_hrtime();
     bool was_busy;
-    if (editor.calls > 0)
+    if (editor.is_in_frame)
         return;
+    editor.is_in_frame = true;
     was_busy = look_at_servers();
     if (editor.parting)
         settle_parting();
     if (editor.hurry_until)
         settle_hurry();
+    editor.is_in_frame = false;
     count_cost(was_busy, uv_hrtime() - began);
 }
 
