@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/variant.h"
+#include "frame_pace.h"
 #include "os/os.h"
 #include "tether_server.h"
 
@@ -12,9 +13,6 @@ enum {
      * closes gets from one to the other within a frame or two. */
     PARTING_FRAMES = 5,
     PARTING_MS = 500,
-
-    HURRY_MS = 1000,
-    HURRY_SLEEP_US = 1000, /* between frames; an unfocused editor sleeps 100 000 */
 };
 
 struct parting {
@@ -29,9 +27,7 @@ struct parting {
 static struct {
     struct tether_server *servers;
     struct parting *parting;
-    int calls;           /* of tools that are on the stack */
-    int64_t hurry_until; /* 0: it does not hurry */
-    int64_t sleep_before;
+    int calls; /* of tools that are on the stack */
     struct editor_loop_cost cost;
 } editor;
 
@@ -60,41 +56,7 @@ void editor_loop_part(struct control_client *client, bool has_left) {
     editor.parting = parting;
 }
 
-/* ---- hurrying ---- */
-
-static int64_t frame_sleep(void) {
-    struct engine_variant result;
-    int64_t sleep;
-    singleton_call("OS", "get_low_processor_usage_mode_sleep_usec", NULL, 0, &result);
-    sleep = variant_int(&result);
-    variant_finish(&result);
-    return sleep;
-}
-
-static void set_frame_sleep(int64_t microseconds) {
-    struct engine_variant argument;
-    variant_init_int(&argument, microseconds);
-    singleton_call("OS", "set_low_processor_usage_mode_sleep_usec", &argument, 1, NULL);
-    variant_finish(&argument);
-}
-
-/* The engine sets its own value when the focus changes; then that is the one to come back to. */
-void editor_loop_hurry(void) {
-    int64_t sleep = frame_sleep();
-    if (sleep > HURRY_SLEEP_US) {
-        editor.sleep_before = sleep;
-        set_frame_sleep(HURRY_SLEEP_US);
-    }
-    editor.hurry_until = os_clock_ms() + HURRY_MS;
-}
-
-static void settle_hurry(void) {
-    if (os_clock_ms() < editor.hurry_until)
-        return;
-    if (frame_sleep() == HURRY_SLEEP_US && editor.sleep_before > 0)
-        set_frame_sleep(editor.sleep_before);
-    editor.hurry_until = 0;
-}
+/* ---- frames ---- */
 
 void editor_loop_enter_call(void) {
     editor.calls++;
@@ -158,6 +120,14 @@ struct editor_loop_cost editor_loop_cost(void) {
     return editor.cost;
 }
 
+static bool may_be_called(void) {
+    for (struct tether_server *server = editor.servers; server;
+         server = *tether_server_next(server))
+        if (tether_server_is_bridged(server))
+            return true;
+    return false;
+}
+
 static void on_frame(void) {
     uint64_t began = uv_hrtime();
     bool was_busy;
@@ -166,9 +136,8 @@ static void on_frame(void) {
     was_busy = look_at_servers();
     if (editor.parting)
         settle_parting();
-    if (editor.hurry_until)
-        settle_hurry();
     count_cost(was_busy, uv_hrtime() - began);
+    frame_pace_wait(may_be_called());
 }
 
 /* ---- the end ---- */
@@ -207,10 +176,8 @@ static void end_parting(const char *reason) {
 }
 
 static void on_shutdown(void) {
-    editor.hurry_until = editor.hurry_until ? 1 : 0;
-    if (editor.hurry_until)
-        settle_hurry();
     const char *reason = !is_ending() ? "reload" : is_restarting() ? "restart" : "quit";
+    frame_pace_release();
     for (struct tether_server *server = editor.servers; server;
          server = *tether_server_next(server))
         tether_server_part(server);

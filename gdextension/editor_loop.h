@@ -27,10 +27,6 @@ void editor_loop_part(struct control_client *client, bool has_left);
 /* Ends every client that is left; the library is about to be unloaded. */
 void editor_loop_finish(void);
 
-/* Makes frames come quickly for the next second, also in an editor that is not focused: somebody
- * calls tools. */
-void editor_loop_hurry(void);
-
 /* While a tool runs, an import may run frames of its own; nothing is begun in those. */
 void editor_loop_enter_call(void);
 void editor_loop_leave_call(void);
