@@ -68,8 +68,8 @@ struct control_client {
 
 /* ---- events ---- */
 
-static void tell(struct control_client *client, enum control_event_kind kind, const char *text,
-                 int64_t number, json_t *json) {
+static void report(struct control_client *client, enum control_event_kind kind, const char *text,
+                   int64_t number, json_t *json) {
     mailbox_put_event(&client->mailbox, control_event_create(kind, text, number, json));
 }
 
@@ -78,12 +78,12 @@ struct control_event *control_client_take(struct control_client *client) {
 }
 
 static void tell_state(struct control_client *client, const char *state, json_t *json) {
-    tell(client, CONTROL_STATE, state, 0, json_incref(json));
+    report(client, CONTROL_STATE, state, 0, json_incref(json));
 }
 
 static void tell_failure(struct control_client *client, int code, const char *why,
                          const json_t *result) {
-    tell(client, CONTROL_FAILED, why, code, json_deep_copy(result));
+    report(client, CONTROL_FAILED, why, code, json_deep_copy(result));
     tell_state(client, code == 3 ? "blocked" : "failed", NULL);
 }
 
@@ -172,7 +172,7 @@ static void on_launched(void *context, const json_t *result, const char *why) {
         return;
     }
     if (strcmp(message_text(result, "result"), "adopted") == 0 && !client->was_lost)
-        tell(client, CONTROL_ADOPTED, NULL, message_number(result, "daemon_pid", 0), NULL);
+        report(client, CONTROL_ADOPTED, NULL, message_number(result, "daemon_pid", 0), NULL);
     connect_to(client, message_text(result, "control"));
 }
 
@@ -269,16 +269,16 @@ static void on_lost(struct control_client *client, const char *why) {
 
 static void on_bridge_call(void *context, int64_t call, const json_t *parameters) {
     /* A copy: references are not to be shared between threads. */
-    tell(context, CONTROL_CALL, NULL, call, json_deep_copy(parameters));
+    report(context, CONTROL_CALL, NULL, call, json_deep_copy(parameters));
 }
 
 static void on_bridge_cancelled(void *context, int64_t call) {
-    tell(context, CONTROL_CANCELLED, NULL, call, NULL);
+    report(context, CONTROL_CANCELLED, NULL, call, NULL);
 }
 
 static void on_bridge_state(void *context, const char *state, const char *why) {
     (void)why;
-    tell(context, CONTROL_BRIDGE, state, 0, NULL);
+    report(context, CONTROL_BRIDGE, state, 0, NULL);
 }
 
 static bool withdraw_call(void *context, int64_t call) {
@@ -318,8 +318,8 @@ static void note_state(struct control_client *client, json_t *message) {
     snprintf(client->server_state, sizeof client->server_state, "%s", state);
     json_object_set_new(message, "session", json_string(client->session));
     if (failed)
-        tell(client, CONTROL_FAILED, message_text(json_object_get(message, "server"), "reason"), 1,
-             NULL);
+        report(client, CONTROL_FAILED, message_text(json_object_get(message, "server"), "reason"),
+               1, NULL);
     update_bridge(client, message);
     tell_state(client, state, message);
 }
@@ -372,7 +372,7 @@ static void on_refused(struct control_client *client, const json_t *message, int
     if (id == STOP_REQUEST && start_wanted && is_failed(client))
         request_restart(client); /* others use it as well: as it is set for them */
     else
-        tell(client, CONTROL_REFUSED, message_text(message, "message"), 0, NULL);
+        report(client, CONTROL_REFUSED, message_text(message, "message"), 0, NULL);
 }
 
 static void on_reply(struct control_client *client, const json_t *message, int64_t id) {

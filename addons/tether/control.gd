@@ -27,9 +27,9 @@ var server: RefCounted
 var _applied: Dictionary[String, Variant] = {}
 var _told: String = "" # the trouble that the user knows of
 var _starts_afresh: bool = false # once the server has stopped
-var _lost_timer: Timer = Timer.new()
 var _uptime: int = -1 # as the daemon said it last
 var _uptime_at: int = 0 # when that was
+var _lost_timer: Timer = Timer.new()
 
 
 func _init(tether_server: RefCounted) -> void:
@@ -112,9 +112,9 @@ func get_status() -> Dictionary:
 	return server.call("get_status")
 
 
-## How long the server has been there by now, in milliseconds; -1 if that is not known.
+## For how many milliseconds the server's daemon has been up, or -1.
 func get_uptime() -> int:
-	return -1 if _uptime < 0 else _uptime + Time.get_ticks_msec() - _uptime_at
+	return _uptime + Time.get_ticks_msec() - _uptime_at if _uptime >= 0 else -1
 
 
 func get_log(lines: int) -> PackedStringArray:
@@ -185,7 +185,11 @@ func _launch() -> void:
 	changed.emit()
 
 
-## Keeps what the status says of the uptime, with the time at which it was true.
+func _on_settings_changed() -> void:
+	if not _applied.is_empty():
+		changed.emit()
+
+
 func _note_uptime() -> void:
 	var uptime: Variant = get_status().get("uptime_ms")
 	if uptime == null:
@@ -195,12 +199,8 @@ func _note_uptime() -> void:
 		_uptime_at = Time.get_ticks_msec()
 
 
-func _on_settings_changed() -> void:
-	if not _applied.is_empty():
-		changed.emit()
-
-
 func _on_state_changed(state: String) -> void:
+	_note_uptime()
 	if _starts_afresh and state in ["off", "stopped"]:
 		_starts_afresh = false
 		_launch.call_deferred()
@@ -213,7 +213,6 @@ func _on_state_changed(state: String) -> void:
 		_tell_trouble(state)
 	else:
 		_told = ""
-	_note_uptime()
 	changed.emit()
 
 
@@ -240,7 +239,6 @@ func _on_log_line(stream: String, line: String) -> void:
 
 func _on_adopted(daemon_pid: int) -> void:
 	logged.emit("launcher", "a running server was found and is used (daemon %d)" % daemon_pid)
-	_note_uptime()
 	changed.emit()
 
 

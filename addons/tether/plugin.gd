@@ -4,7 +4,8 @@ extends EditorPlugin
 ## it with the editor, and shows it in a dock.
 ##
 ## Nothing is decided here about how the server ends: when the object is dropped, the extension tells
-## quit, restart and reload apart. Only disabling is known here, and told.
+## quit, restart, reload and disabling apart. A plugin that is disabled and enabled again at once, as
+## tools for developers do it, so finds the same server.
 
 const Settings: GDScript = preload("settings.gd")
 const TetherControl: GDScript = preload("control.gd")
@@ -42,8 +43,6 @@ func _exit_tree() -> void:
 
 
 func _disable_plugin() -> void:
-	if _control != null:
-		_control.server.call("detach", "disable")
 	Settings.forget()
 	Settings.forget_personal(EditorInterface.get_editor_settings())
 

@@ -23,6 +23,8 @@ driver.add_child(driver.kept["control"])
 driver.kept["dock"] = load("res://addons/tether/dock/dock.gd").new(driver.kept["control"])
 driver.kept["dock"].add_to(driver)
 driver.kept["dock"].get_parent().make_visible()
+while driver.kept["dock"].get_child_count() == 0:
+	await driver.get_tree().process_frame
 driver.kept["told"] = []
 driver.kept["control"].needs_user.connect(func(message, _severity, _tooltip): driver.kept["told"].append(message))
 '''
@@ -440,6 +442,6 @@ def test_hidden_dock_costs_nothing_and_is_right_when_it_is_seen_again(dock):
     running = dock.run('return dock.find_children("*", "", true, false).filter(func(node):\n'
                        '\treturn node.is_processing() or node is Timer and not node.is_stopped()).size()')
     assert running == 0
-    dock.run("dock.get_parent().show()")
+    dock.run("dock.get_parent().show()\nawait driver.get_tree().process_frame")
     assert "Use 8001 / 9501" in dock.texts()
     assert len(settled(dock, "")) == 50

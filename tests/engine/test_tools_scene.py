@@ -35,7 +35,7 @@ def check_arguments_are_checked(tools):
             ("scene_tree", {"depth": 1.5}, ["a whole number"]),
             ("scene_open", {}, ["'path' is missing"]),
             ("editor_screenshot", {"target": "3D"}, ["editor, 2d, 3d, game", "'3d'"]),
-            ("editor_select", {"paths": [".", 3]}, ["'paths[1]'", "a text"]),
+            ("node_select", {"paths": [".", 3]}, ["'paths[1]'", "a text"]),
             ("node_set", {"path": ".", "properties": [1]}, ["'properties'", "an object"]),
             ("scene_tree", {}, ["No scene", "scene_open"])):
         text = tools.refusal(tool, **arguments)
@@ -152,7 +152,7 @@ def check_instances(tools):
     assert "exists" in tools.refusal("scene_new", path="res://coin.tscn")
     assert tools.call("editor_state")["unsaved_scenes"] == ["main"]
     assert tools.call("scene_save", path="res://copy.tscn") == {"saved": "res://copy.tscn"}
-    assert tools.call("editor_select", paths=["Coin", "Hero"])["selected"] == ["Coin", "Hero"]
+    assert tools.call("node_select", paths=["Coin", "Hero"])["selected"] == ["Coin", "Hero"]
     assert sorted(tools.call("editor_state")["selected"]) == ["Coin", "Hero"]
 
 

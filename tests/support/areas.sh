@@ -60,21 +60,50 @@ area_explore() {
 
 # ---- Python tests of whole programs --------------------------------------------------------------
 
-run_pytest() {
-    local folder=$1 counts=$BUILD/logs/$1.counts
-    mkdir -p "$BUILD/logs" "$BUILD/tmp"
-    rm -f "$counts"
-    if ! (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 TETHER_TEST_COUNTS="$counts" \
+# One file of tests; what it says is shown when it is over, so that two at a time stay readable.
+run_pytest_file() {
+    local lane=$1 file=$2 log=$BUILD/logs/pytest-$1.log
+    if (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 TETHER_TEST_LANE="$lane" \
+        TETHER_TEST_COUNTS="$BUILD/logs/lanes/${file//\//-}" \
         TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
         TETHER_NODE="$NODE_PACKAGES" \
         "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin -rs \
-        --basetemp="$BUILD/tmp/$folder" "$folder" ${TEST_FILTER:+-k "$TEST_FILTER"}) >&2 &&
-        [ ! -s "$counts" ]; then
-        count 0 1 0 # it did not even start
-        return
+        --basetemp="$BUILD/tmp/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1; then
+        printf '%s: %s\n' "$file" "$(tail -n 1 "$log")" >&2
+    else
+        cat "$log" >&2
     fi
+    [ -s "$BUILD/logs/lanes/${file//\//-}" ] ||
+        echo 0 1 0 >"$BUILD/logs/lanes/${file//\//-}" # it did not even start
+}
+
+# Takes the next file of the folder that no other lane has taken; the largest come first.
+next_test_file() {
+    (
+        flock 9
+        head -n 1 "$BUILD/logs/lanes.todo"
+        sed -i 1d "$BUILD/logs/lanes.todo"
+    ) 9>"$BUILD/logs/lanes.lock"
+}
+
+run_lane() {
+    local file
+    while file=$(next_test_file) && [ -n "$file" ]; do run_pytest_file "$1" "$file"; done
+}
+
+# All tests of a folder, two files at a time: most of them wait for something, most of the time.
+run_pytest() {
+    local folder=$1 lane lanes=()
+    rm -rf "$BUILD/logs/lanes"
+    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
+    (cd "$ROOT/tests" && ls -S "$folder"/test_*.py) >"$BUILD/logs/lanes.todo"
+    for lane in 1 2; do
+        run_lane $lane &
+        lanes+=($!)
+    done
+    wait "${lanes[@]}"
     # shellcheck disable=SC2046 # three numbers
-    count $(cat "$counts")
+    count $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$BUILD"/logs/lanes/*)
 }
 
 area_process() {

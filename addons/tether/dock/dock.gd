@@ -1,26 +1,37 @@
 @tool
 extends ScrollContainer
-## The Tether dock. What is in it is made when it is seen for the first time, because compiling and
-## making that takes longer than all else of the addon's start; until then there is only its tab.
-## At the bottom of the editor its parts stand beside each other, at its sides below each other.
+## The Tether dock: the server's state, what is wrong with it, the facts, the log, and how clients
+## connect. At the bottom of the editor they stand beside each other, at its sides below each other.
+## [br]All of that is made when it is first seen; until then there are a tab and a ring of log lines, so
+## that the start of the editor does not wait for it.
 
 const TetherControl: GDScript = preload("../control.gd")
 const Settings: GDScript = preload("../settings.gd")
+const FactsPanel: GDScript = preload("facts_panel.gd")
+const StatusPanel: GDScript = preload("status_panel.gd")
+const TroublePanel: GDScript = preload("trouble_panel.gd")
 const LogRing: GDScript = preload("log_ring.gd")
 const Words: GDScript = preload("status_text.gd")
+const LogPanel: GDScript = preload("log_panel.gd")
+const ClientsPanel: GDScript = preload("clients_panel.gd")
 
-const CONTENT: String = "res://addons/tether/dock/content.gd"
 const TITLE: String = "Tether"
 ## From this width on, in unscaled pixels, log and clients stand beside the state.
 const WIDE: float = 620.0
 ## What the wide form needs for all that matters, in unscaled pixels.
 const WIDE_HEIGHT: float = 270.0
-
 var _control: TetherControl
 var _frame: Control # the engine's dock around this one, where the engine has that
-var _content: BoxContainer # a content.gd, once it was seen
-var _log: Control # the part of it that shows the log
-var _ring: LogRing # the log until then
+var _ring: LogRing
+var _columns: BoxContainer # null until all is made
+var _left: VBoxContainer
+var _left_scroll: ScrollContainer
+var _status: StatusPanel
+var _facts: FactsPanel
+var _trouble: TroublePanel
+var _log: LogPanel
+var _clients: ClientsPanel
+var _tabs: TabContainer
 
 
 func _init(control: TetherControl) -> void:
@@ -28,34 +39,35 @@ func _init(control: TetherControl) -> void:
 	auto_translate_mode = Node.AUTO_TRANSLATE_MODE_DISABLED
 	horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
 	_control = control
-	_ring = LogRing.new(Settings.personal(Settings.LINES_KEPT) as int)
+	_ring = LogRing.new(Settings.personal(Settings.LINES_KEPT))
 
 
 func _enter_tree() -> void:
 	_control.changed.connect(refresh)
 	_control.logged.connect(_on_logged)
-	_control.launching.connect(_clear_log)
-	_clear_log()
-	for line: String in _control.get_log(Settings.personal(Settings.LINES_KEPT) as int):
-		_on_logged("stdout", line)
-	apply_personal_settings()
-	refresh.call_deferred() # the theme is not here yet
+	_control.launching.connect(_on_launching)
+	_ring.clear()
+	for line: String in _control.get_log(_ring.get_size()):
+		_ring.add("stdout", line)
+	if _log != null:
+		_log.show_again()
+	refresh.call_deferred()
 
 
 func _exit_tree() -> void:
 	_control.changed.disconnect(refresh)
 	_control.logged.disconnect(_on_logged)
-	_control.launching.disconnect(_clear_log)
+	_control.launching.disconnect(_on_launching)
 
 
 func _notification(what: int) -> void:
 	match what:
-		NOTIFICATION_RESIZED:
+		NOTIFICATION_RESIZED when _columns != null:
 			_arrange()
 		NOTIFICATION_THEME_CHANGED when is_inside_tree():
-			_show_on_tab.call_deferred() # once the parts have their new icons
-		NOTIFICATION_VISIBILITY_CHANGED when is_visible_in_tree():
-			refresh.call_deferred() # not for the moment that it is visible while it is added
+			_show_on_tab()
+		NOTIFICATION_VISIBILITY_CHANGED:
+			refresh.call_deferred()
 
 
 ## Puts the dock into the editor.
@@ -86,67 +98,102 @@ func remove_from(plugin: EditorPlugin) -> void:
 
 ## Takes over what the user has changed in the editor settings.
 func apply_personal_settings() -> void:
+	_ring.set_size(Settings.personal(Settings.LINES_KEPT))
 	if _log != null:
-		_log.call("set_capacity", Settings.personal(Settings.LINES_KEPT))
-		_log.call("set_wrapping", Settings.personal(Settings.WRAP_LINES))
+		_log.set_wrapping(Settings.personal(Settings.WRAP_LINES))
+		_log.show_again()
 
 
-## Shows the state as it is now; of a hidden dock, only its tab does, until it is seen again.
+## Shows the state as it is now. A hidden dock shows it on its tab only, and catches up once it is seen.
 func refresh() -> void:
 	if not is_inside_tree():
 		return
-	if is_visible_in_tree():
-		if _content == null:
-			_fill()
-		_content.call("refresh")
 	_show_on_tab()
+	if not is_visible_in_tree():
+		return
+	if _columns == null:
+		_build()
+	_status.refresh()
+	_trouble.refresh()
+	_facts.refresh()
+	_clients.refresh()
 
 
-func _fill() -> void:
-	_content = (load(CONTENT) as GDScript).new(_control, _ring)
-	_log = _content.call("get_log_panel")
-	add_child(_content)
-	apply_personal_settings()
-	_set_wide(true)
-	_arrange()
-
-
-func _on_logged(stream: String, line: String) -> void:
-	if _log == null:
-		_ring.add(stream, line)
-	else:
-		_log.call("add", stream, line)
-
-
-func _clear_log() -> void:
-	if _log == null:
-		_ring.clear()
-	else:
-		_log.call("clear")
+func _build() -> void:
+	var scale: float = EditorInterface.get_editor_scale()
+	_columns = BoxContainer.new()
+	_left = VBoxContainer.new()
+	_left_scroll = ScrollContainer.new()
+	_tabs = TabContainer.new()
+	_status = StatusPanel.new(_control)
+	_facts = FactsPanel.new(_control)
+	_trouble = TroublePanel.new(_control)
+	_log = LogPanel.new(_ring)
+	_log.set_wrapping(Settings.personal(Settings.WRAP_LINES))
+	_clients = ClientsPanel.new(_control)
+	for box: BoxContainer in [_columns, _left]:
+		box.add_theme_constant_override(&"separation", roundi(8 * scale))
+	for part: Control in [_status, _trouble, _facts]:
+		_left.add_child(part)
+	for part: Control in [_left, _left_scroll, _columns, _tabs]:
+		part.size_flags_horizontal = Control.SIZE_EXPAND_FILL
+	_left_scroll.horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
+	_left_scroll.add_child(_left)
+	_log.name = "Log"
+	_clients.name = "Connect a Client"
+	_tabs.add_child(_log)
+	_tabs.add_child(_clients)
+	_tabs.size_flags_vertical = Control.SIZE_EXPAND_FILL
+	_tabs.size_flags_stretch_ratio = 1.8
+	_tabs.custom_minimum_size.y = 160 * scale
+	_columns.size_flags_vertical = Control.SIZE_EXPAND_FILL
+	_columns.add_child(_left_scroll)
+	_columns.add_child(_tabs)
+	_set_wide(size.x >= WIDE * scale)
+	add_child(_columns)
 
 
 func _arrange() -> void:
 	var is_wide: bool = size.x >= WIDE * EditorInterface.get_editor_scale()
-	if _content != null and _content.vertical == is_wide:
+	if _columns.vertical == is_wide:
 		_set_wide.call_deferred(is_wide) # not while the container sorts its children
 
 
+## Wide: two columns, the left one scrolls by itself. Narrow: one column that scrolls as a whole, with
+## the facts on a tab of their own.
 func _set_wide(is_wide: bool) -> void:
+	_columns.vertical = not is_wide
 	custom_minimum_size.y = WIDE_HEIGHT * EditorInterface.get_editor_scale() if is_wide else 0.0
 	vertical_scroll_mode = SCROLL_MODE_DISABLED if is_wide else SCROLL_MODE_AUTO
-	_content.call("set_wide", is_wide)
+	_left_scroll.vertical_scroll_mode = SCROLL_MODE_AUTO if is_wide else SCROLL_MODE_DISABLED
+	if is_wide == (_facts.get_parent() == _left):
+		return
+	_facts.get_parent().remove_child(_facts)
+	(_left if is_wide else _tabs as Node).add_child(_facts)
+	_facts.name = "Details"
+	if not is_wide:
+		_tabs.move_child(_facts, 0)
+		_tabs.current_tab = 0
+	_facts.visible = true if is_wide else _tabs.current_tab == 0
 
 
-## The state's icon, and a colour if there is trouble.
+## The tab tells how it is: by an icon, and by a colour if something is wrong.
 func _show_on_tab() -> void:
-	if _frame == null or not is_inside_tree():
+	if _frame == null:
 		return
 	var tone: Words.Tone = Words.tone(_control.get_state())
-	var color: Color = Color(0, 0, 0, 0) # the theme's own
-	if tone in [Words.Tone.BAD, Words.Tone.WARNING]:
-		color = get_theme_color(Words.COLORS[tone], &"Editor")
-	var icon: Texture2D = get_theme_icon(Words.ICONS[tone], &"EditorIcons")
-	if _content != null and is_visible_in_tree():
-		icon = _content.call("get_icon") # it may turn
-	_frame.set("dock_icon", icon)
-	_frame.set("title_color", color)
+	_frame.set("dock_icon", get_theme_icon(StatusPanel.ICONS[tone], &"EditorIcons"))
+	_frame.set("title_color", get_theme_color(StatusPanel.COLORS[tone], &"Editor")
+			if tone in [Words.Tone.BAD, Words.Tone.WARNING] else Color(0, 0, 0, 0)) # 0: the theme's own
+
+
+func _on_logged(stream: String, line: String) -> void:
+	_ring.add(stream, line)
+	if _log != null:
+		_log.note_line()
+
+
+func _on_launching() -> void:
+	_ring.clear()
+	if _log != null:
+		_log.show_again()

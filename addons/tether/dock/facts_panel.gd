@@ -74,8 +74,7 @@ func _show_fact(fact: String, value: String, tooltip: String = "") -> void:
 func _show_uptime() -> void:
 	var uptime: int = _control.get_uptime()
 	var is_known: bool = uptime >= 0 and _control.get_state() in HAVE_UPTIME
-	var words: String = "%s, %s" % [Words.duration(uptime), Words.restarts(_restarts)]
-	_show_fact("Uptime", words if is_known else "")
+	_show_fact("Uptime", "%s, %s" % [Words.duration(uptime), Words.restarts(_restarts)] if is_known else "")
 
 
 ## The uptime is only counted while somebody sees it.

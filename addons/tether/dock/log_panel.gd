@@ -1,7 +1,7 @@
 @tool
 extends VBoxContainer
-## The live log. Lines go into a ring at once; what is shown follows in steps, a few milliseconds of
-## each frame, so that no burst of lines stalls the editor. A hidden or paused log costs nothing.
+## The live log. What is shown follows the ring of lines in steps, a few milliseconds of each frame, so
+## that no burst of lines stalls the editor. A hidden or paused log costs nothing.
 ## [br]A TextEdit shows it: in a RichTextLabel, taking away the oldest line costs as much as all others.
 
 const LogColors: GDScript = preload("log_colors.gd")
@@ -24,7 +24,6 @@ var _follows: bool = true # new lines are scrolled to
 var _next: int = 0 # the number of the line that is to be shown next
 
 
-## With the lines that have come so far; what comes from now on, it wants to be told by add().
 func _init(ring: LogRing) -> void:
 	_ring = ring
 	_build()
@@ -48,30 +47,19 @@ func _process(_delta: float) -> void:
 	set_process(false)
 
 
-## How many lines are kept; the newest ones stay.
-func set_capacity(capacity: int) -> void:
-	if capacity == _ring.get_size():
-		return
-	var old: LogRing = _ring
-	_ring = LogRing.new(capacity)
-	for number: int in range(maxi(old.first, old.next - capacity), old.next):
-		_ring.add(LogRing.STREAMS.find_key(old.get_stream(number)), old.get_line(number))
-	_show_again()
-
-
 func set_wrapping(is_wrapping: bool) -> void:
 	_text.wrap_mode = TextEdit.LINE_WRAPPING_BOUNDARY if is_wrapping else TextEdit.LINE_WRAPPING_NONE
 
 
-func clear() -> void:
-	_ring.clear()
-	_show_again()
-
-
-func add(stream: String, line: String) -> void:
-	_ring.add(stream, line)
+## Says that the ring has a new line.
+func note_line() -> void:
 	if not is_processing():
 		_wake()
+
+
+func clear() -> void:
+	_ring.clear()
+	show_again()
 
 
 ## Whether all that is to be seen is shown.
@@ -161,7 +149,8 @@ func _empty() -> void:
 	_colors.streams.clear()
 
 
-func _show_again() -> void:
+## Shows what the ring has from the beginning.
+func show_again() -> void:
 	_empty()
 	_next = _ring.first
 	_wake()
@@ -217,7 +206,7 @@ func _dress() -> void:
 
 
 func _on_filter_changed(_wanted: String) -> void:
-	_show_again()
+	show_again()
 
 
 func _on_pause_toggled(_is_paused: bool) -> void:

@@ -28,13 +28,23 @@ func get_size() -> int:
 	return _lines.size()
 
 
+## How many lines are kept from now on; the newest ones stay.
+func set_size(size: int) -> void:
+	if size == _lines.size():
+		return
+	var kept: Array = range(maxi(first, next - size), next).map(
+			func(number: int) -> Array: return [get_stream(number), get_line(number)])
+	_lines.resize(size)
+	_streams.resize(size)
+	next -= kept.size()
+	first = next
+	for line: Array in kept:
+		_put(line[0], line[1])
+
+
 func add(stream: String, line: String) -> void:
-	var place: int = next % _lines.size()
-	_lines[place] = line if line.length() <= MAX_LENGTH else line.left(MAX_LENGTH) + " …"
-	_streams[place] = STREAMS.get(stream, Stream.OUT)
-	next += 1
-	if next - first > _lines.size():
-		first += 1
+	_put(STREAMS.get(stream, Stream.OUT),
+			line if line.length() <= MAX_LENGTH else line.left(MAX_LENGTH) + " …")
 
 
 func get_line(number: int) -> String:
@@ -47,3 +57,11 @@ func get_stream(number: int) -> Stream:
 
 func clear() -> void:
 	first = next
+
+
+func _put(stream: Stream, line: String) -> void:
+	_lines[next % _lines.size()] = line
+	_streams[next % _lines.size()] = stream
+	next += 1
+	if next - first > _lines.size():
+		first += 1

@@ -5,6 +5,14 @@ extends VBoxContainer
 const TetherControl: GDScript = preload("../control.gd")
 const Words: GDScript = preload("status_text.gd")
 
+const ICONS: Dictionary[Words.Tone, StringName] = {
+	Words.Tone.QUIET: &"Unlinked", Words.Tone.BUSY: &"Progress1",
+	Words.Tone.GOOD: &"StatusSuccess", Words.Tone.WARNING: &"StatusWarning",
+	Words.Tone.BAD: &"StatusError"}
+const COLORS: Dictionary[Words.Tone, StringName] = {
+	Words.Tone.QUIET: &"font_color", Words.Tone.BUSY: &"accent_color",
+	Words.Tone.GOOD: &"success_color", Words.Tone.WARNING: &"warning_color",
+	Words.Tone.BAD: &"error_color"}
 const CAN_START: PackedStringArray = ["off", "stopped", "failed", "blocked"]
 const CAN_STOP: PackedStringArray = ["launching", "starting", "ready", "backoff", "lost"]
 const CAN_RESTART: PackedStringArray = ["starting", "ready", "backoff"]
@@ -68,11 +76,6 @@ func refresh() -> void:
 	_dress()
 
 
-## The icon as it is now: while there is something to wait for, it turns.
-func get_icon() -> Texture2D:
-	return _icon.texture
-
-
 ## The icon turns only while there is something to wait for, and somebody to see it.
 func _run_spinner() -> void:
 	if is_inside_tree() and is_visible_in_tree() and Words.tone(_control.get_state()) == Words.Tone.BUSY:
@@ -90,9 +93,8 @@ func _spin() -> void:
 ## Icons and colours of the editor's theme, which may change at any time.
 func _dress() -> void:
 	var tone: Words.Tone = Words.tone(_control.get_state())
-	var color: Color = get_theme_color(Words.COLORS[tone], &"Editor")
-	_icon.texture = get_theme_icon(Words.ICONS[tone], &"EditorIcons")
-	_headline.add_theme_color_override(&"font_color", color)
+	_icon.texture = get_theme_icon(ICONS[tone], &"EditorIcons")
+	_headline.add_theme_color_override(&"font_color", get_theme_color(COLORS[tone], &"Editor"))
 	_reason.add_theme_color_override(&"font_color", Words.dimmed(get_theme_color(&"font_color", &"Editor")))
 	_note.add_theme_color_override(&"font_color", get_theme_color(&"warning_color", &"Editor"))
 	_pending_text.add_theme_color_override(&"font_color", get_theme_color(&"warning_color", &"Editor"))

@@ -18,7 +18,7 @@ func get_tools() -> Array[Dictionary]:
 		{"name": "editor_state", "read": true, "call": _state,
 				"description": "What is going on in the Godot editor: open scenes, the edited one, selection, running game, unsaved changes, versions. Ask this first.",
 				"input": Schema.object()},
-		{"name": "editor_select", "idempotent": true, "call": _select,
+		{"name": "node_select", "idempotent": true, "call": _select,
 				"description": "Selects nodes of the edited scene (or none), as a click in the scene tree does.",
 				"input": Schema.object({"paths": Schema.texts("Node paths from the scene's root; '.' is the root.")}, ["paths"])},
 		{"name": "editor_screenshot", "read": true, "call": _screenshot,

@@ -1,5 +1,7 @@
 /* What the extension asks of Windows so far: it loads, and says plainly that it starts no servers
  * here yet. */
+#define _CRT_RAND_S /* for rand_s, which is the system's own source of randomness */
+
 #include "../os.h"
 
 #include <errno.h>
@@ -41,6 +43,20 @@ struct os_error_text os_error_text(int code) {
     snprintf(text.text, sizeof text.text, "%s",
              code == -ENOSYS ? "Tether starts no servers on Windows yet" : strerror(abs(code)));
     return text;
+}
+
+int os_random(void *out, size_t size) {
+    unsigned char *at = out;
+    while (size > 0) {
+        unsigned int word;
+        size_t part = size < sizeof word ? size : sizeof word;
+        if (rand_s(&word) != 0)
+            return -EIO;
+        memcpy(at, &word, part);
+        at += part;
+        size -= part;
+    }
+    return 0;
 }
 
 char *const *os_environment(void) {
