@@ -74,6 +74,17 @@ void bridge_activate(struct bridge *bridge) {
     json_decref(nothing);
 }
 
+static void forget_waiting(struct bridge *bridge, int64_t call) {
+    for (size_t i = 0; i < bridge->waiting_count; i++) {
+        if (bridge->waiting[i].call == call) {
+            bridge->waiting_count--;
+            memmove(bridge->waiting + i, bridge->waiting + i + 1,
+                    (bridge->waiting_count - i) * sizeof bridge->waiting[0]);
+            return;
+        }
+    }
+}
+
 static int say_result(struct bridge *bridge, int64_t call, json_t *result) {
     return say(bridge, json_pack("{s:s, s:I, s:o}", "jsonrpc", "2.0", "id", (json_int_t)call,
                                  "result", result));
@@ -82,6 +93,7 @@ static int say_result(struct bridge *bridge, int64_t call, json_t *result) {
 /* Whoever called gets an answer, also in place of one that cannot be sent. */
 void bridge_answer(struct bridge *bridge, int64_t call, json_t *result) {
     int rc = say_result(bridge, call, result);
+    forget_waiting(bridge, call); /* else a few hundred quick calls would count as too many */
     if (rc == -EMSGSIZE)
         say_result(bridge, call,
                    bridge_failure("The tool's result is larger than the 32 MiB that can be sent; "
@@ -101,18 +113,15 @@ static void watch_waiting(struct bridge *bridge);
 
 static void on_busy(uv_timer_t *timer) {
     struct bridge *bridge = timer->data;
-    size_t due = 0;
-    while (due < bridge->waiting_count && bridge->waiting[due].deadline <= uv_now(bridge->loop)) {
-        int64_t call = bridge->waiting[due++].call;
+    while (bridge->waiting_count > 0 && bridge->waiting[0].deadline <= uv_now(bridge->loop)) {
+        int64_t call = bridge->waiting[0].call;
+        forget_waiting(bridge, call);
         if (bridge->events->withdraw(bridge->context, call))
             bridge_answer(bridge, call,
                           bridge_failure("The editor is busy: it has not run a frame for 5 seconds "
                                          "(an import, a long script, or a dialog of the system). "
                                          "Nothing was done; try again in a moment."));
     }
-    bridge->waiting_count -= due;
-    memmove(bridge->waiting, bridge->waiting + due,
-            bridge->waiting_count * sizeof bridge->waiting[0]);
     watch_waiting(bridge);
 }
 

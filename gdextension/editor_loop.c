@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/variant.h"
+#include "frame_pace.h"
 #include "os/os.h"
 #include "tether_server.h"
 
@@ -12,9 +13,6 @@ enum {
      * closes gets from one to the other within a frame or two. */
     PARTING_FRAMES = 5,
     PARTING_MS = 500,
-
-    HURRY_MS = 1000,
-    HURRY_SLEEP_US = 1000, /* between frames; an unfocused editor sleeps 100 000 */
 };
 
 struct parting {
@@ -29,9 +27,7 @@ struct parting {
 static struct {
     struct tether_server *servers;
     struct parting *parting;
-    bool is_in_frame;    /* scripts may run, and have the engine run frames of its own */
-    int64_t hurry_until; /* 0: it does not hurry */
-    int64_t sleep_before;
+    bool is_in_frame; /* scripts may run, and have the engine run frames of its own */
     struct editor_loop_cost cost;
 } editor;
 
@@ -58,42 +54,6 @@ void editor_loop_part(struct control_client *client, bool has_left) {
         abort();
     *parting = (struct parting){editor.parting, client, has_left, 0, os_clock_ms()};
     editor.parting = parting;
-}
-
-/* ---- hurrying ---- */
-
-static int64_t frame_sleep(void) {
-    struct engine_variant result;
-    int64_t sleep;
-    singleton_call("OS", "get_low_processor_usage_mode_sleep_usec", NULL, 0, &result);
-    sleep = variant_int(&result);
-    variant_finish(&result);
-    return sleep;
-}
-
-static void set_frame_sleep(int64_t microseconds) {
-    struct engine_variant argument;
-    variant_init_int(&argument, microseconds);
-    singleton_call("OS", "set_low_processor_usage_mode_sleep_usec", &argument, 1, NULL);
-    variant_finish(&argument);
-}
-
-/* The engine sets its own value when the focus changes; then that is the one to come back to. */
-void editor_loop_hurry(void) {
-    int64_t sleep = frame_sleep();
-    if (sleep > HURRY_SLEEP_US) {
-        editor.sleep_before = sleep;
-        set_frame_sleep(HURRY_SLEEP_US);
-    }
-    editor.hurry_until = os_clock_ms() + HURRY_MS;
-}
-
-static void settle_hurry(void) {
-    if (os_clock_ms() < editor.hurry_until)
-        return;
-    if (frame_sleep() == HURRY_SLEEP_US && editor.sleep_before > 0)
-        set_frame_sleep(editor.sleep_before);
-    editor.hurry_until = 0;
 }
 
 /* ---- frames ---- */
@@ -150,6 +110,14 @@ struct editor_loop_cost editor_loop_cost(void) {
     return editor.cost;
 }
 
+static bool may_be_called(void) {
+    for (struct tether_server *server = editor.servers; server;
+         server = *tether_server_next(server))
+        if (tether_server_is_bridged(server))
+            return true;
+    return false;
+}
+
 /* While a tool or a handler runs, an import may run frames of its own: in those nothing is begun,
  * so that events keep their order and a session that is on the stack is not ended. */
 static void on_frame(void) {
@@ -161,10 +129,9 @@ static void on_frame(void) {
     was_busy = look_at_servers();
     if (editor.parting)
         settle_parting();
-    if (editor.hurry_until)
-        settle_hurry();
     editor.is_in_frame = false;
     count_cost(was_busy, uv_hrtime() - began);
+    frame_pace_wait(may_be_called());
 }
 
 /* ---- the end ---- */
@@ -203,10 +170,8 @@ static void end_parting(const char *reason) {
 }
 
 static void on_shutdown(void) {
-    editor.hurry_until = editor.hurry_until ? 1 : 0;
-    if (editor.hurry_until)
-        settle_hurry();
     const char *reason = !is_ending() ? "reload" : is_restarting() ? "restart" : "quit";
+    frame_pace_release();
     for (struct tether_server *server = editor.servers; server;
          server = *tether_server_next(server))
         tether_server_part(server);

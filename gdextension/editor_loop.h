@@ -27,10 +27,6 @@ void editor_loop_part(struct control_client *client, bool has_left);
 /* Ends every client that is left; the library is about to be unloaded. */
 void editor_loop_finish(void);
 
-/* Makes frames come quickly for the next second, also in an editor that is not focused: somebody
- * calls tools. */
-void editor_loop_hurry(void);
-
 /* What Tether has cost the main thread so far, in frames without anything to do and in others; for
  * measurements. */
 struct editor_loop_cost {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "frame_pace.h"
+
 enum { LINES_MOST = 20000 };
 
 void command_free(struct command *command) {
@@ -77,6 +79,8 @@ void mailbox_put_event(struct mailbox *box, struct control_event *event) {
         atomic_store(&box->has_events, true);
     else if (event)
         control_event_free(event);
+    if (kept && !is_line)
+        frame_pace_ring(); /* lines of a log can wait */
 }
 
 struct command *mailbox_take_commands(struct mailbox *box) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "editor_loop.h"
+#include "frame_pace.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 #include "server_log.h"
@@ -156,7 +157,7 @@ static void note_tools_changed(void) {
 
 static void on_call(struct tether_server *server, const struct control_event *event) {
     struct engine_variant self, tools;
-    editor_loop_hurry();
+    frame_pace_call();
     variant_init_object(&self, server->object);
     init_all_tools(&tools);
     answer(server, event->number,
@@ -231,7 +232,7 @@ bool tether_server_frame(struct tether_server *server) {
     server->was_looked_at = true;
     event = server->client ? control_client_take(server->client) : NULL;
     if (server->calls.count > 0)
-        editor_loop_hurry(); /* a coroutine waits for frames */
+        frame_pace_hurry(); /* a coroutine waits for frames */
     if (!event && !server->start_pending && !server->offer_pending)
         return false;
     variant_init_object(&self, server->object); /* it may be dropped by what is called here */
@@ -341,6 +342,10 @@ static void run_detach(void *self, const GDExtensionConstTypePtr *arguments,
                            __func__, __FILE__, __LINE__, true);
     free(reason);
     variant_finish(&text);
+}
+
+bool tether_server_is_bridged(const struct tether_server *server) {
+    return server->client && server->is_bridged;
 }
 
 void tether_server_part(struct tether_server *server) {

@@ -17,6 +17,9 @@ void tether_server_begin_frame(struct tether_server *first);
 /* … and does what there is to do for one. True if scripts ran, which may have changed the list. */
 bool tether_server_frame(struct tether_server *server);
 
+/* Whether the built-in server reaches this editor: then tools may be called. */
+bool tether_server_is_bridged(const struct tether_server *server);
+
 /* Lets the session go over to editor_loop, which says the farewell. */
 void tether_server_part(struct tether_server *server);
 

@@ -94,11 +94,12 @@ static json_t *result_of(json_t *value) {
     json_t *result;
     if (json_is_array(json_object_get(value, "content")))
         return value;
-    if (json_is_string(value))
+    if (json_is_string(value) && json_string_length(value) > 0)
         result = text_result(json_string_value(value));
     else if (json_is_string(json_object_get(value, "error")))
         result = bridge_failure(message_text(value, "error"));
-    else if (json_is_null(value))
+    else if (json_is_null(value) ||
+             json_is_string(value)) /* "": a script error ends a function so */
         result = text_result("Done. (The tool returned nothing; if it failed, the editor's log "
                              "says why.)");
     else

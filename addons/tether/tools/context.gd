@@ -6,6 +6,7 @@ extends RefCounted
 const ClassDocs := preload("class_docs.gd")
 const GameLink := preload("game_link.gd")
 const LogBuffer := preload("log_buffer.gd")
+const Places := preload("places.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
@@ -230,18 +231,7 @@ func press_shortcut(action: StringName) -> bool:
 
 ## The path in its plain form, or "" with [param problem]["error"] set.
 func project_path(path: String, problem: Dictionary) -> String:
-	var plain: String = path
-	if path.begins_with("uid://"):
-		var id: int = ResourceUID.text_to_id(path)
-		plain = ResourceUID.get_id_path(id) if ResourceUID.has_id(id) else ""
-	if not plain.begins_with("res://"):
-		problem["error"] = "'%s' is not a path in the project; paths begin with 'res://'." % path
-		return ""
-	plain = "res://" + plain.substr(6).simplify_path().trim_prefix("/")
-	if plain.substr(6).begins_with("..") or plain.contains("\\") or plain.contains(":/") and plain.count(":/") > 1:
-		problem["error"] = "'%s' leaves the project." % path
-		return ""
-	return plain
+	return Places.plain(path, problem)
 
 
 ## The same for a path that is to be written.

@@ -4,6 +4,7 @@ extends RefCounted
 
 const Context := preload("context.gd")
 const Schema := preload("schema.gd")
+const Places := preload("places.gd")
 const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
@@ -71,17 +72,20 @@ func _find(arguments: Dictionary, problem: Dictionary) -> Array[String]:
 	var context: Context = _context
 	var pattern: RegEx = _glob(arguments["glob"])
 	var open: Array[String] = [start]
+	var root: DirAccess = DirAccess.open("res://")
 	context.begin_work()
 	while not open.is_empty():
 		var folder: String = open.pop_back()
 		for name: String in DirAccess.get_files_at(folder):
 			var path: String = folder.path_join(name)
-			if not name.get_extension() in ["import", "uid"] and pattern.search(path.trim_prefix(start).trim_prefix("/")) != null:
+			if not name.get_extension() in ["import", "uid"] and pattern.search(path.trim_prefix(start).trim_prefix("/")) != null and \
+					not (root.is_link(path) and Places.leads_out(path)):
 				found.append(path)
 		for name: String in DirAccess.get_directories_at(folder):
 			var sub: String = folder.path_join(name)
 			if not name.begins_with(".") and not FileAccess.file_exists(sub.path_join(".gdignore")) and \
-					(arguments["addons"] or sub != "res://addons" or start.begins_with("res://addons")):
+					(arguments["addons"] or sub != "res://addons" or start.begins_with("res://addons")) and \
+					not (root.is_link(sub) and Places.leads_out(sub)):
 				open.append(sub)
 		await context.breathe()
 	found.sort()

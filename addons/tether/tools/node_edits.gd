@@ -3,6 +3,7 @@ extends RefCounted
 ## The changes of the scene tree and of properties that several tools make, each one undoable action.
 
 const Context := preload("context.gd")
+const Places := preload("places.gd")
 const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
@@ -22,7 +23,11 @@ func create(type: String, problem: Dictionary) -> Node:
 			problem["error"] = "'%s' is not a node class that can be made." % type
 			return null
 		return ClassDB.instantiate(type)
-	var path: String = type if type.begins_with("res://") else ""
+	var path: String = ""
+	if type.begins_with("res://"):
+		path = Places.plain(type, problem)
+		if path.is_empty():
+			return null
 	var names: Array = Array(ClassDB.get_inheriters_from_class("Node"))
 	for entry: Dictionary in ProjectSettings.get_global_class_list():
 		names.append(entry["class"])

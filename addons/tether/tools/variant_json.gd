@@ -14,6 +14,7 @@ extends RefCounted
 ## for the value of an enum.
 
 const Components := preload("components.gd")
+const Places := preload("places.gd")
 const Types := preload("value_types.gd")
 const Words := preload("words.gd")
 
@@ -515,7 +516,11 @@ func _named_object(path: String, expected: Dictionary) -> Object:
 	return _find_node(path)
 
 
-func _load(path: String) -> Object:
+func _load(given: String) -> Object:
+	var problem: Dictionary = {}
+	var path: String = given if given.contains("::") and ResourceLoader.has_cached(given) else Places.plain(given, problem)
+	if path.is_empty():
+		return _fail(problem["error"])
 	if not ResourceLoader.exists(path):
 		return _fail("There is no resource at '%s'." % path)
 	var value: Resource = load(path)

@@ -1,0 +1,121 @@
+#include "frame_pace.h"
+
+#include <uv.h>
+
+#include "engine/variant.h"
+
+enum {
+    ENGINE_US = 997,      /* what the engine sleeps while we wait; a number that nobody else sets */
+    UNFOCUSED_US = 20000, /* an editor that sleeps longer is not focused */
+    CALLED_US = 10000,    /* the longest wait in the second after a call … */
+    HURRY_US = 3000,      /* … and while a tool waits for frames */
+    CALLED_FOR_NS = 1000000000,
+};
+
+/* The engine's callbacks carry no context, and there is one main loop; hence one of these. */
+static struct {
+    uv_once_t once;
+    uv_mutex_t mutex;
+    uv_cond_t bell;
+    bool has_rung;
+
+    /* the main thread's own */
+    int64_t wanted_us; /* what the engine would sleep; 0: it does so itself */
+    bool hurries;
+    uint64_t called_until, waited_until;
+} pace = {.once = UV_ONCE_INIT};
+
+static void init(void) {
+    uv_mutex_init(&pace.mutex);
+    uv_cond_init(&pace.bell);
+}
+
+void frame_pace_ring(void) {
+    uv_once(&pace.once, init);
+    uv_mutex_lock(&pace.mutex);
+    pace.has_rung = true;
+    uv_cond_signal(&pace.bell);
+    uv_mutex_unlock(&pace.mutex);
+}
+
+static void wait_for_bell(uint64_t end) {
+    uint64_t now = uv_hrtime();
+    uv_once(&pace.once, init);
+    uv_mutex_lock(&pace.mutex);
+    for (; !pace.has_rung && now < end; now = uv_hrtime())
+        uv_cond_timedwait(&pace.bell, &pace.mutex, end - now);
+    pace.has_rung = false;
+    uv_mutex_unlock(&pace.mutex);
+}
+
+void frame_pace_call(void) {
+    pace.called_until = uv_hrtime() + CALLED_FOR_NS;
+}
+
+void frame_pace_hurry(void) {
+    pace.hurries = true;
+}
+
+/* ---- the engine's sleep ---- */
+
+static int64_t ask_engine(const char *method) {
+    struct engine_variant result;
+    int64_t answer = 0;
+    singleton_call("OS", method, NULL, 0, &result);
+    answer = variant_type(&result) == GDEXTENSION_VARIANT_TYPE_INT ? variant_int(&result)
+                                                                   : variant_is_true(&result);
+    variant_finish(&result);
+    return answer;
+}
+
+static int64_t engine_sleep(void) {
+    return ask_engine("get_low_processor_usage_mode_sleep_usec");
+}
+
+static void set_engine_sleep(int64_t microseconds) {
+    struct engine_variant argument;
+    variant_init_int(&argument, microseconds);
+    singleton_call("OS", "set_low_processor_usage_mode_sleep_usec", &argument, 1, NULL);
+    variant_finish(&argument);
+}
+
+void frame_pace_release(void) {
+    if (pace.wanted_us > 0 && engine_sleep() == ENGINE_US)
+        set_engine_sleep(pace.wanted_us);
+    pace.wanted_us = 0;
+}
+
+/* The engine sets its own value when the focus changes; then that is the one that counts. A focused
+ * editor sleeps by itself, but for the moments in which it is called. */
+static bool takes_over(bool is_called) {
+    int64_t sleep = engine_sleep();
+    if (sleep != ENGINE_US)
+        pace.wanted_us = sleep > UNFOCUSED_US || (is_called && sleep > ENGINE_US) ? sleep : 0;
+    if (pace.wanted_us == 0)
+        return false;
+    if (pace.wanted_us <= UNFOCUSED_US && !is_called) {
+        frame_pace_release();
+        return false;
+    }
+    if (sleep != ENGINE_US)
+        set_engine_sleep(ENGINE_US);
+    return true;
+}
+
+void frame_pace_wait(bool may_be_called) {
+    uint64_t now = uv_hrtime();
+    bool is_called = pace.hurries || now < pace.called_until;
+    int64_t wait = pace.hurries ? HURRY_US : is_called ? CALLED_US : INT64_MAX;
+    pace.hurries = false;
+    if (!may_be_called) {
+        frame_pace_release();
+        return;
+    }
+    /* An editor that is to draw all the time does not sleep. */
+    if (!takes_over(is_called) || !ask_engine("is_in_low_processor_usage_mode"))
+        return;
+    if (wait > pace.wanted_us)
+        wait = pace.wanted_us;
+    wait_for_bell(pace.waited_until + (uint64_t)wait * 1000);
+    pace.waited_until = uv_hrtime();
+}
