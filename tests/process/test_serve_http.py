@@ -1,7 +1,9 @@
 """F7: the built-in server's HTTP, against clients that do what they should not."""
 import json
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 
@@ -234,6 +236,28 @@ def test_F7_slow_clients_do_not_hurt_others(server):
     finally:
         for connection in slow:
             connection.close()
+
+
+def reset(connection):
+    """Ends a connection in a way that makes every further write to it an error: half closed, then reset."""
+    connection.shutdown(socket.SHUT_WR)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+@pytest.mark.parametrize("said", [True, False], ids=["with a request", "without a word"])
+def test_F7_clients_that_are_gone_before_their_answer_do_not_end_the_server(server, said):
+    """Whoever connects and resets the connection, an owner of none of its processes among them, ends
+    nothing but the connection: on the port for editors, too."""
+    os.kill(server.pid, signal.SIGSTOP)
+    for port in (server.http, server.ws):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            if said:
+                connection.sendall(("GET /status HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % port).encode())
+            reset(connection)
+    os.kill(server.pid, signal.SIGCONT)
+    assert server.status()["pid"] == server.pid
+    assert server.popen.poll() is None
 
 
 def test_F7_a_client_that_does_not_read_does_not_grow_the_server(server):
