@@ -205,8 +205,7 @@ static void attach(struct call *call, struct mcp_request *request) {
     json_decref(call->id);
     json_decref(call->progress_token);
     call->id = json_incref(request->message.id);
-    call->progress_token =
-        json_is_string(token) || json_is_integer(token) ? json_incref(token) : NULL;
+    call->progress_token = rpc_is_id(token) && !json_is_real(token) ? json_incref(token) : NULL;
     call->progressed = false;
     call->log_level = mcp_log_level(rpc_text(request->meta, META_LOG_LEVEL));
     call->json_fine = http_accepts(accept, "application/json");

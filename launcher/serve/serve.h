@@ -28,6 +28,7 @@ enum {
     SERVE_SESSION_BUCKETS = 64,
     SERVE_ENDED_MOST = 256, /* sessions that are remembered to have ended */
     SERVE_SUBSCRIPTIONS_MOST = 256,
+    SERVE_URI_MOST = 4096,            /* bytes of what is subscribed to */
     SERVE_CALL_MS = 10 * 60 * 1000,   /* TETHER_CALL_LIMIT_MS */
     SERVE_SILENT_MS = 5 * 1000,       /* a call without an answer for so long becomes a stream */
     SERVE_PARKED_MS = 10 * 60 * 1000, /* a call waits so long for what its client was asked */

@@ -489,6 +489,28 @@ def test_F7_sessions(server):
     assert forged.request("ping").status == 404
 
 
+def test_F7_what_clients_say_of_themselves_is_kept_only_if_it_is_small(server):
+    """A session's memory does not depend on how much its client says when it begins."""
+    with server.editor() as editor:
+        for padding, client in (("", {"name": "tests", "version": "1"}), ("x" * 5000, None)):
+            with server.http_connection() as http:
+                http.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                    "protocolVersion": "2025-11-25", "capabilities": {"roots": {}, padding + "x": {}},
+                    "clientInfo": {"name": "tests", "version": "1" + padding}}})
+                ident = http.answer().headers["mcp-session-id"]
+            with server.http_connection() as http:
+                http.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}, Mcp_Session_Id=ident)
+                call = editor.call()
+                assert call["params"]["context"]["client"] == client
+                assert call["params"]["context"]["capabilities"].pop("roots") == {}
+                assert len(call["params"]["context"]["capabilities"]) == (0 if padding else 1)
+                editor.say(call, "done")
+                assert http.answer().status == 200
+        session = server.session()
+        answer = session.request("resources/subscribe", {"uri": "a:" + "b" * 5000}).json
+        assert "too long" in answer["error"]["message"]
+
+
 def test_F7_what_the_modern_era_does_not_have(server):
     for method in ("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"):
         answer = server.modern(method)
