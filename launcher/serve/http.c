@@ -144,8 +144,8 @@ static void dispatch(struct http_connection *connection) {
 }
 
 static bool can_go_on(const struct http_connection *connection) {
-    return !connection->closed && connection->state == HTTP_READING && !connection->writing &&
-           !connection->resuming;
+    return !connection->closed && !connection->broken && connection->state == HTTP_READING &&
+           !connection->writing && !connection->resuming;
 }
 
 static void stop_reading(struct http_connection *connection) {
@@ -378,6 +378,7 @@ int http_server_init(struct http_server *server, uv_loop_t *loop, struct deadlin
     deadlines_add(deadlines, &server->idle_time, HTTP_IDLE_MS, on_idle);
     deadlines_add(deadlines, &server->linger_time, HTTP_LINGER_MS, on_idle);
     deadlines_add(deadlines, &server->write_time, HTTP_WRITE_MS, on_write_stalled);
+    deadlines_add(deadlines, &server->broken_time, 0, on_write_stalled);
     deadlines_add(deadlines, &server->quiet_time, HTTP_QUIET_MS, on_quiet);
     deadlines_add(deadlines, &server->fresh_time, FRESH_MS, on_idle);
     deadlines_add(deadlines, &server->resume_time, 0, on_resume);

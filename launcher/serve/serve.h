@@ -48,7 +48,7 @@ struct serve {
     uv_signal_t signals[2];
     uv_timer_t drain_timer;
     struct deadlines deadlines;
-    struct deadline_class call_time, silent_time, parked_time, gone_time;
+    struct deadline_class call_time, silent_time, parked_time;
     struct http_server http;
     struct editor_socket_server editor_sockets;
     struct os_identity self;

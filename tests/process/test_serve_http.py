@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from served import Http, Served
+from served import META, MODERN, Http, Served
 
 SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -245,19 +245,48 @@ def reset(connection):
     connection.close()
 
 
-@pytest.mark.parametrize("said", [True, False], ids=["with a request", "without a word"])
-def test_F7_clients_that_are_gone_before_their_answer_do_not_end_the_server(server, said):
-    """Whoever connects and resets the connection, an owner of none of its processes among them, ends
-    nothing but the connection: on the port for editors, too."""
-    os.kill(server.pid, signal.SIGSTOP)
-    for port in (server.http, server.ws):
-        with socket.create_connection(("127.0.0.1", port)) as connection:
-            if said:
-                connection.sendall(("GET /status HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % port).encode())
-            reset(connection)
-    os.kill(server.pid, signal.SIGCONT)
-    assert server.status()["pid"] == server.pid
-    assert server.popen.poll() is None
+def words_of(server, what):
+    session = "Mcp-Session-Id: %s\r\n" % server.session().id
+    if what == "nothing":
+        return b""
+    if what == "status":
+        return get(server).encode()
+    if what == "stream":
+        return get(server, "/mcp", session + "Accept: text/event-stream\r\n").encode()
+    method = "tools/list" if what == "list as stream" else "subscriptions/listen"
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {
+        "_meta": META, "notifications": {"toolsListChanged": True, "resourceSubscriptions": ["a:b"]}}})
+    return (get(server, "/mcp", "MCP-Protocol-Version: %s\r\nMcp-Method: %s\r\nAccept: text/event-stream\r\n"
+                "Content-Type: application/json\r\nContent-Length: %d\r\n" % (MODERN, method, len(body)),
+                method="POST") + body).encode()
+
+
+@pytest.mark.parametrize("what", ["nothing", "status", "stream", "list as stream", "listen"])
+def test_F7_clients_that_are_gone_before_their_answer_do_not_end_the_server(server, what):
+    """Whoever connects and resets the connection, be it another user, ends nothing but the connection:
+    on the port for editors, too."""
+    words = words_of(server, what)
+    for _ in range(3):
+        with server.http_connection() as known:
+            known.send(get(server))
+            known.answer()
+            os.kill(server.pid, signal.SIGSTOP)
+            known.send(words)
+            reset(known.socket)
+        os.kill(server.pid, signal.SIGCONT)
+        assert server.status()["pid"] == server.pid
+        os.kill(server.pid, signal.SIGSTOP)
+        for port in (server.http, server.ws):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(words)
+                reset(connection)
+        os.kill(server.pid, signal.SIGCONT)
+        assert server.status()["pid"] == server.pid
+    with server.editor(), server.http_connection() as http:  # whose tools are news to who listens
+        http.post(PING)
+        assert http.answer().status == 400
+    server.kill(signal.SIGTERM)
+    assert server.wait() == 0
 
 
 def test_F7_a_client_that_does_not_read_does_not_grow_the_server(server):
