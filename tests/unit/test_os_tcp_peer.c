@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* How a client connects. */
@@ -209,6 +210,24 @@ static void test_peer_that_is_gone_from_a_port_in_use(void **state) {
     close(listener);
 }
 
+/* Who cannot be asked for lack of descriptors, which a crowd can cause, is nobody's friend. */
+static void test_nothing_left_to_ask_with(void **state) {
+    struct rlimit before, none = {.rlim_cur = 3};
+    struct pair pair;
+    uint32_t user;
+    int rc;
+    (void)state;
+    pair_init(&pair);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rc = os_tcp_peer_user(pair.connection, &user);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(rc, -ESRCH);
+    assert_true(is_ours(pair.connection));
+    pair_finish(&pair);
+}
+
 static void test_not_a_tcp_connection(void **state) {
     int ends[2];
     uint16_t port;
@@ -273,6 +292,7 @@ int main(void) {
         TEST(test_not_a_tcp_connection),
         TEST(test_without_sock_diag),
         TEST(test_peer_that_is_gone_from_a_port_in_use),
+        TEST(test_nothing_left_to_ask_with),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,6 +112,11 @@ static int diag_find(const struct tcp_end *local, const struct tcp_end *remote,
     return rc;
 }
 
+/* For lack of something that others can use up. */
+static bool is_shortage(int rc) {
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
+}
+
 int os_tcp_peer_user(os_handle connection, uint32_t *user) {
     struct tcp_end ours = {.port = 0}, peers = {.port = 0};
     struct tcp_row row = {.user = 0};
@@ -122,7 +127,7 @@ int os_tcp_peer_user(os_handle connection, uint32_t *user) {
         return rc;
     if (diag_find(&peers, &ours, &row) < 0)
         rc = tcp_table_find(&peers, &ours, &row);
-    if (rc == -ENOENT || (rc == 0 && row.kind != TCP_ROW_CONNECTED))
+    if (rc == -ENOENT || is_shortage(rc) || (rc == 0 && row.kind != TCP_ROW_CONNECTED))
         return -ESRCH;
     if (rc == 0)
         *user = row.user;
