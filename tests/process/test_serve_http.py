@@ -90,9 +90,11 @@ def test_F7_host_must_be_ours(server, host, status):
 
 
 @pytest.mark.parametrize("origin, status", [
-    ("http://localhost:%d", 200), ("http://127.0.0.1:%d", 200), ("http://localhost:6274", 403), ("https://127.0.0.1", 403),
+    ("http://127.0.0.1:%d", 200), ("http://127.0.0.2:%d", 403), ("http://[::1]:%d", 403), ("http://localhost:%d", 403),
+    ("http://localhost:6274", 403), ("https://127.0.0.1", 403),
     ("http://evil.example", 403), ("null", 403), ("http://localhost.evil.example:%d", 403)])
 def test_F7_pages_of_others_are_refused(server, origin, status):
+    """Those of other users at the same port of another address of the loopback, too."""
     origin = origin % server.http if "%" in origin else origin
     with server.http_connection() as http:
         http.send(get(server, extra="Origin: %s\r\n" % origin))
@@ -104,7 +106,7 @@ def test_F7_pages_of_others_are_refused(server, origin, status):
 def test_F7_preflight(server):
     """A page of our own is told what it may send; one of another is refused."""
     with server.http_connection() as http:
-        http.send(get(server, "/mcp", "Origin: http://localhost:%d\r\nAccess-Control-Request-Method: POST\r\n" %
+        http.send(get(server, "/mcp", "Origin: http://127.0.0.1:%d\r\nAccess-Control-Request-Method: POST\r\n" %
                       server.http, method="OPTIONS"))
         answer = http.answer()
         assert answer.status == 204 and "POST" in answer.headers["access-control-allow-methods"]
