@@ -294,12 +294,13 @@ void http_hold(struct http_connection *connection, void (*on_gone)(void *user), 
 
 /* ---- accepting ---- */
 
-/* Room for a newcomer is made by who does least: the oldest with an unfinished request, then the
- * oldest with none. */
+/* Room for a newcomer is made by who does least: the oldest that has had its last answer (strangers
+ * are among these, and push out nobody but each other), then the oldest with an unfinished request,
+ * then the oldest with none. */
 static struct http_connection *find_spare(struct http_server *server) {
-    struct deadline *deadline = server->header_time.first;
+    struct deadline *deadline = server->linger_time.first;
     if (!deadline)
-        deadline = server->linger_time.first;
+        deadline = server->header_time.first;
     if (!deadline)
         deadline = server->idle_time.first;
     return deadline ? deadline_owner(deadline, struct http_connection, deadline) : NULL;

@@ -240,6 +240,21 @@ def test_F7_slow_clients_do_not_hurt_others(server):
             connection.close()
 
 
+def test_F7_those_that_are_refused_push_nobody_out(server):
+    """However many they are, and though they stay: who is in the middle of a request gets its answer."""
+    refused = []
+    with server.http_connection() as honest:
+        honest.send(get(server)[:-2])
+        for _ in range(300):
+            refused.append(server.http_connection())
+            refused[-1].send(get(server, host="evil.example"))
+            assert refused[-1].answer().status == 403
+        honest.send("\r\n")
+        assert honest.answer().status == 200
+    for http in refused:
+        http.close()
+
+
 def reset(connection):
     """Ends a connection in a way that makes every further write to it an error: half closed, then reset."""
     connection.shutdown(socket.SHUT_WR)
