@@ -5,6 +5,7 @@ import time
 import pytest
 
 from served import MODERN, Served
+from websocket import CLOSE, FIN, close_payload
 
 ALL = {"sampling": {}, "elicitation": {}, "roots": {}}
 
@@ -410,6 +411,17 @@ def test_F7_editor_that_says_nonsense_is_answered(server):
         assert editor.request("editor/hello", {"protocol": 1})["error"]["code"] == -32600
         editor.send(id=12345, result={})
         assert editor.request("tests/sync", {})["error"]["code"] == -32601
+
+
+def test_F7_what_editors_say_makes_no_lines_in_the_log(server):
+    """A project's name, a tool's, and the reason to go may be anything; the log stays what it is."""
+    line = "\n2026-01-01T00:00:00.000Z launcher the server failed\x1b[31m"
+    with server.editor(project="Game" + line, tools=["tool" + line, "tool" + line]) as editor:
+        editor.raw.frame(FIN | CLOSE, close_payload(1000, "bye" + line))
+        assert editor.raw.receive_close()[0] == 1000
+        server.expect("is gone: .*bye")
+    assert [line for line in server.output.splitlines() if not line.startswith("tether serve: ")] == []
+    assert "\x1b" not in server.output and "the server failed" in server.output
 
 
 @both
