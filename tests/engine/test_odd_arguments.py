@@ -131,7 +131,7 @@ def test_F8_huge_deep_and_strange_texts(odd):
                     refuse(odd.client, tool, arguments)
             elif inner.get("type") in ("array", "object", None):
                 for value in ([deep(100)], {"a": deep(100)}, {"Vector2": "x"}, {"Resource": "/etc/passwd"}, {"": ""},
-                              {"\0": 1}, [None] * 2000, {"Node": "../../.."}):
+                              [None] * 2000, {"Node": "../../.."}):
                     refuse(odd.client, tool, dict(arguments_of(schema), **{name: value}))
     odd.alive()
 

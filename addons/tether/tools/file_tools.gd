@@ -9,6 +9,7 @@ const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
+const LONGEST_GLOB: int = 1000
 ## Files whose lines nobody wants to search.
 const LARGEST_SEARCHED: int = 1 << 20
 const BINARY: Array[String] = ["png", "jpg", "jpeg", "webp", "ogg", "wav", "mp3", "ttf", "otf", "woff", "woff2", "glb", "bin", "res", "scn",
@@ -63,6 +64,9 @@ func _list(arguments: Dictionary) -> Dictionary:
 ## All files that a folder and a pattern name, in order; lets the editor draw in between.
 func _find(arguments: Dictionary, problem: Dictionary) -> Array[String]:
 	var found: Array[String] = []
+	if str(arguments["glob"]).length() > LONGEST_GLOB:
+		problem["error"] = "'glob' has more than %d letters." % LONGEST_GLOB
+		return found
 	var start: String = _context.project_path(arguments["folder"], problem)
 	if start.is_empty():
 		return found

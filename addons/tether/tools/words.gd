@@ -3,9 +3,13 @@ extends RefCounted
 ## Wording that several tools share: messages that name what was wrong, what is allowed and the
 ## nearest name that exists.
 
+const LONGEST_NAME: int = 200
+
 
 ## A sentence that proposes the candidates most like a word, or "" if none is.
 static func suggest(word: String, candidates: Array) -> String:
+	if word.length() > LONGEST_NAME:
+		return "" # it is no name, and to compare it takes seconds
 	var found: Array[String] = nearest(word, candidates)
 	if found.is_empty():
 		return ""
