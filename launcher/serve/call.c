@@ -255,11 +255,29 @@ static bool is_repeated(struct mcp_request *request) {
     return true;
 }
 
+/* Beyond the limit the oldest call that nobody waits for at the moment, parked or with a client
+ * that has gone, is cancelled. False: there is none. */
+static bool make_room(struct serve *serve) {
+    struct call *oldest = NULL;
+    if (serve->call_count < SERVE_CALLS_MOST)
+        return true;
+    for (struct call *call = serve->calls; call; call = call->next)
+        if (!call->connection)
+            oldest = call;
+    if (oldest)
+        call_cancel(oldest, "nobody waits for it, and others need the room");
+    return oldest != NULL;
+}
+
 void call_start(struct mcp_request *request, struct editor *editor) {
     json_t *params = request->message.params;
     struct call *call;
     if (is_repeated(request))
         return;
+    if (!make_room(request->serve)) {
+        mcp_reply_error(request, RPC_INTERNAL_ERROR, "too many requests are under way", NULL);
+        return;
+    }
     call = create(request, editor);
     if (!call) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);

@@ -70,10 +70,6 @@ static bool may_relay(struct mcp_request *request, const struct editor *editor) 
             mcp_reply_error(request, RPC_INTERNAL_ERROR, text, NULL);
         return false;
     }
-    if (request->serve->call_count >= SERVE_CALLS_MOST) {
-        mcp_reply_error(request, RPC_INTERNAL_ERROR, "too many requests are under way", NULL);
-        return false;
-    }
     return true;
 }
 

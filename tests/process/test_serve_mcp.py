@@ -309,6 +309,23 @@ def again(server, first, responses, state=None, **more):
     return server.modern_begin("tools/call", dict(params, **more), capabilities=ALL, ident=2)
 
 
+def test_F7_calls_that_nobody_comes_back_to_keep_nobody_out(server):
+    """As many as there may be are parked; the next one takes the place of the oldest."""
+    with server.editor() as editor:
+        first = None
+        for _ in range(256):
+            with call_begin(server, "modern", capabilities=ALL) as http:
+                editor.at = editor.call()
+                first = first or editor.at["id"]
+                ask(editor, "roots/list", {})
+                assert http.answer().json["result"]["resultType"] == "input_required"
+        with call_begin(server, "legacy") as http:
+            assert http.is_open() and not http.data  # it is not refused
+            assert editor.call("notifications/cancelled")["params"]["call"] == first
+            editor.say(editor.call(), "done")
+            assert text_of(http.answer()) == "done"
+
+
 def test_F7_modern_client_that_brings_too_little_is_asked_again(server):
     with call_ready(server, "modern", capabilities=ALL) as (editor, http):
         ask(editor, "roots/list", {})
