@@ -1,5 +1,6 @@
 #include "bridge.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,12 +40,15 @@ struct bridge {
 
 /* ---- saying ---- */
 
-static void say(struct bridge *bridge, json_t *message) {
+/* -EINVAL: this is nothing that can be said; else as websocket_client_send. */
+static int say(struct bridge *bridge, json_t *message) {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    if (text && bridge->is_in_use && websocket_client_is_open(&bridge->client))
-        websocket_client_send(&bridge->client, text, strlen(text));
+    int rc = text ? -ENOTCONN : -EINVAL;
+    if (text && bridge->is_in_use)
+        rc = websocket_client_send(&bridge->client, text, strlen(text));
     free(text);
     json_decref(message);
+    return rc;
 }
 
 static void notify(struct bridge *bridge, const char *method, json_t *parameters) {
@@ -81,10 +85,21 @@ static void forget_waiting(struct bridge *bridge, int64_t call) {
     }
 }
 
+static int say_result(struct bridge *bridge, int64_t call, json_t *result) {
+    return say(bridge, json_pack("{s:s, s:I, s:o}", "jsonrpc", "2.0", "id", (json_int_t)call,
+                                 "result", result));
+}
+
+/* Whoever called gets an answer, also in place of one that cannot be sent. */
 void bridge_answer(struct bridge *bridge, int64_t call, json_t *result) {
+    int rc = say_result(bridge, call, result);
     forget_waiting(bridge, call); /* else a few hundred quick calls would count as too many */
-    say(bridge,
-        json_pack("{s:s, s:I, s:o}", "jsonrpc", "2.0", "id", (json_int_t)call, "result", result));
+    if (rc == -EMSGSIZE)
+        say_result(bridge, call,
+                   bridge_failure("The tool's result is larger than the 32 MiB that can be sent; "
+                                  "ask for less of it."));
+    else if (rc == -EINVAL)
+        say_result(bridge, call, bridge_failure("The tool's result has no form in JSON."));
 }
 
 json_t *bridge_failure(const char *text) {
@@ -159,7 +174,8 @@ static void refuse_nul(struct bridge *bridge, const char *text, size_t length) {
 
 static void on_message(void *context, struct websocket_client *client, char *text, size_t length) {
     struct bridge *bridge = context;
-    json_t *message = message_parse(text, length, NULL);
+    /* What the server has let through, a NUL in a text too, is to be understood and answered. */
+    json_t *message = json_loadb(text, length, JSON_ALLOW_NUL, NULL);
     const char *method = message_text(message, "method");
     int64_t id = message_number(message, "id", -1);
     (void)client;

@@ -77,8 +77,9 @@ struct control_event *control_client_take(struct control_client *client) {
     return mailbox_take_events(&client->mailbox);
 }
 
-static void tell_state(struct control_client *client, const char *state, json_t *json) {
-    report(client, CONTROL_STATE, state, 0, json_incref(json));
+/* A copy: references are not to be shared between threads. */
+static void tell_state(struct control_client *client, const char *state, const json_t *json) {
+    report(client, CONTROL_STATE, state, 0, json_deep_copy(json));
 }
 
 static void tell_failure(struct control_client *client, int code, const char *why,
@@ -143,11 +144,23 @@ static void on_retry(uv_timer_t *timer) {
     launch(timer->data);
 }
 
+/* Nothing runs, and nothing is wanted to. */
+static void rest(struct control_client *client) {
+    client->phase = IDLE;
+    client->was_lost = client->stop_wanted = false;
+    client->session[0] = 0;
+    tell_state(client, "stopped", NULL);
+}
+
 /* The daemon is gone or not to be reached. Tries again, later each time, then gives up. */
 static void retry(struct control_client *client, int code, const char *why, const json_t *result) {
     int delay = RETRY_MS;
     if (client->leave_wanted) {
         finish(client);
+        return;
+    }
+    if (client->stop_wanted && client->was_lost) {
+        rest(client); /* it is not looked for only to be stopped */
         return;
     }
     if (code == 3 || ++client->attempts >= ATTEMPTS_MOST || !client->was_lost) {
@@ -235,7 +248,8 @@ static bool is_ending(const struct control_client *client) {
 /* The daemon has closed the connection, or died. Whether it was to end, its last state tells; but a
  * daemon that ends while much is on its way to us may not get so far as to tell it. */
 static void on_lost(struct control_client *client, const char *why) {
-    bool ended = (is_ending(client) || client->stop_asked) && !client->start_wanted;
+    bool ended =
+        (is_ending(client) || client->stop_asked || client->stop_wanted) && !client->start_wanted;
     client->stop_asked = false;
     connection_close(client);
     if (client->bridge)
@@ -244,10 +258,7 @@ static void on_lost(struct control_client *client, const char *why) {
     if (client->leave_wanted) {
         finish(client);
     } else if (ended) {
-        client->phase = IDLE;
-        client->was_lost = false;
-        client->session[0] = 0;
-        tell_state(client, "stopped", NULL);
+        rest(client);
     } else if (client->start_wanted) {
         client->was_lost = false;
         client->session[0] = 0;
@@ -268,7 +279,6 @@ static void on_lost(struct control_client *client, const char *why) {
 /* ---- the bridge ---- */
 
 static void on_bridge_call(void *context, int64_t call, const json_t *parameters) {
-    /* A copy: references are not to be shared between threads. */
     report(context, CONTROL_CALL, NULL, call, json_deep_copy(parameters));
 }
 
@@ -291,8 +301,9 @@ static struct bridge *bridge_of(struct control_client *client) {
                                                 on_bridge_state, withdraw_call};
     const struct bridge_setup setup = {&events, client, client->setup.project, client->setup.path,
                                        client->setup.godot};
-    if (!client->bridge)
-        client->bridge = bridge_create(&client->loop, &setup);
+    if (client->bridge)
+        return client->bridge;
+    client->bridge = bridge_create(&client->loop, &setup);
     if (client->bridge && client->registration)
         bridge_offer(client->bridge, json_incref(client->registration));
     return client->bridge;
@@ -351,8 +362,8 @@ static void on_error(struct control_client *client, const json_t *message) {
         return;
     }
     connection_close(client);
-    client->phase = IDLE;
-    tell_failure(client, 1, message_text(message, "message"), NULL);
+    client->was_lost = false; /* to ask again would not change the answer */
+    retry(client, 1, message_text(message, "message"), NULL);
 }
 
 /* A line as the log file has it: "TIME STREAM TEXT". */
@@ -491,9 +502,7 @@ static void stop(struct control_client *client, bool force) {
         request_stop(client);
     } else if (client->phase == RETRYING) {
         uv_timer_stop(&client->timer);
-        client->phase = IDLE;
-        client->was_lost = false;
-        tell_state(client, "stopped", NULL);
+        rest(client);
     } else if (client->phase != IDLE) {
         client->stop_wanted = true; /* once there is somebody to be told */
     }

@@ -27,7 +27,7 @@ struct parting {
 static struct {
     struct tether_server *servers;
     struct parting *parting;
-    int calls; /* of tools that are on the stack */
+    bool is_in_frame; /* scripts may run, and have the engine run frames of its own */
     struct editor_loop_cost cost;
 } editor;
 
@@ -54,16 +54,6 @@ void editor_loop_part(struct control_client *client, bool has_left) {
         abort();
     *parting = (struct parting){editor.parting, client, has_left, 0, os_clock_ms()};
     editor.parting = parting;
-}
-
-/* ---- frames ---- */
-
-void editor_loop_enter_call(void) {
-    editor.calls++;
-}
-
-void editor_loop_leave_call(void) {
-    editor.calls--;
 }
 
 /* ---- frames ---- */
@@ -128,14 +118,18 @@ static bool may_be_called(void) {
     return false;
 }
 
+/* While a tool or a handler runs, an import may run frames of its own: in those nothing is begun,
+ * so that events keep their order and a session that is on the stack is not ended. */
 static void on_frame(void) {
     uint64_t began = uv_hrtime();
     bool was_busy;
-    if (editor.calls > 0)
+    if (editor.is_in_frame)
         return;
+    editor.is_in_frame = true;
     was_busy = look_at_servers();
     if (editor.parting)
         settle_parting();
+    editor.is_in_frame = false;
     count_cost(was_busy, uv_hrtime() - began);
     frame_pace_wait(may_be_called());
 }

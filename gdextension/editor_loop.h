@@ -27,10 +27,6 @@ void editor_loop_part(struct control_client *client, bool has_left);
 /* Ends every client that is left; the library is about to be unloaded. */
 void editor_loop_finish(void);
 
-/* While a tool runs, an import may run frames of its own; nothing is begun in those. */
-void editor_loop_enter_call(void);
-void editor_loop_leave_call(void);
-
 /* What Tether has cost the main thread so far, in frames without anything to do and in others; for
  * measurements. */
 struct editor_loop_cost {

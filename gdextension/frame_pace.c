@@ -2,6 +2,7 @@
 
 #include <uv.h>
 
+#include "bell.h"
 #include "engine/variant.h"
 
 enum {
@@ -12,41 +13,12 @@ enum {
     CALLED_FOR_NS = 1000000000,
 };
 
-/* The engine's callbacks carry no context, and there is one main loop; hence one of these. */
+/* Of the main thread alone. The engine's callbacks carry no context, and there is one main loop. */
 static struct {
-    uv_once_t once;
-    uv_mutex_t mutex;
-    uv_cond_t bell;
-    bool has_rung;
-
-    /* the main thread's own */
     int64_t wanted_us; /* what the engine would sleep; 0: it does so itself */
     bool hurries;
     uint64_t called_until, waited_until;
-} pace = {.once = UV_ONCE_INIT};
-
-static void init(void) {
-    uv_mutex_init(&pace.mutex);
-    uv_cond_init(&pace.bell);
-}
-
-void frame_pace_ring(void) {
-    uv_once(&pace.once, init);
-    uv_mutex_lock(&pace.mutex);
-    pace.has_rung = true;
-    uv_cond_signal(&pace.bell);
-    uv_mutex_unlock(&pace.mutex);
-}
-
-static void wait_for_bell(uint64_t end) {
-    uint64_t now = uv_hrtime();
-    uv_once(&pace.once, init);
-    uv_mutex_lock(&pace.mutex);
-    for (; !pace.has_rung && now < end; now = uv_hrtime())
-        uv_cond_timedwait(&pace.bell, &pace.mutex, end - now);
-    pace.has_rung = false;
-    uv_mutex_unlock(&pace.mutex);
-}
+} pace;
 
 void frame_pace_call(void) {
     pace.called_until = uv_hrtime() + CALLED_FOR_NS;
@@ -116,6 +88,6 @@ void frame_pace_wait(bool may_be_called) {
         return;
     if (wait > pace.wanted_us)
         wait = pace.wanted_us;
-    wait_for_bell(pace.waited_until + (uint64_t)wait * 1000);
+    bell_wait(pace.waited_until + (uint64_t)wait * 1000);
     pace.waited_until = uv_hrtime();
 }

@@ -3,15 +3,12 @@
  * Tools run in frames, and between two frames an editor sleeps: 7 ms, or 100 ms while it is not
  * focused, which is just when somebody else works with it. Nothing can wake it from that sleep on
  * Linux. So, while a client may call, the engine is told to sleep next to nothing, and the rest of
- * its time is waited for here, at the same place in the frame, where a call can end the waiting.
- * The frames become no more than before, but for those in which something is done. */
+ * its time is waited for here, at the same place in the frame, where a call can end the waiting
+ * (see bell.h). The frames become no more than before, but for those in which something is done. */
 #ifndef TETHER_FRAME_PACE_H
 #define TETHER_FRAME_PACE_H
 
 #include <stdbool.h>
-
-/* From any thread: something has come that a frame should see to. */
-void frame_pace_ring(void);
 
 /* A tool was called: for a second from now, frames are somewhat quicker than those of an editor
  * that is not focused. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "frame_pace.h"
+#include "bell.h"
 
 enum { LINES_MOST = 20000 };
 
@@ -80,7 +80,7 @@ void mailbox_put_event(struct mailbox *box, struct control_event *event) {
     else if (event)
         control_event_free(event);
     if (kept && !is_line)
-        frame_pace_ring(); /* lines of a log can wait */
+        bell_ring(); /* lines of a log can wait */
 }
 
 struct command *mailbox_take_commands(struct mailbox *box) {

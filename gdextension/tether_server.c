@@ -160,10 +160,8 @@ static void on_call(struct tether_server *server, const struct control_event *ev
     frame_pace_call();
     variant_init_object(&self, server->object);
     init_all_tools(&tools);
-    editor_loop_enter_call();
     answer(server, event->number,
            tool_calls_run(&server->calls, &self, &tools, event->number, event->json));
-    editor_loop_leave_call();
     variant_finish(&tools);
     variant_finish(&self);
 }
@@ -226,6 +224,7 @@ static void on_event(struct tether_server *server, const struct control_event *e
 static void start(struct tether_server *server);
 
 bool tether_server_frame(struct tether_server *server) {
+    const struct control_client *client = server->client;
     struct control_event *event, *next;
     struct engine_variant self;
     if (server->was_looked_at)
@@ -243,7 +242,8 @@ bool tether_server_frame(struct tether_server *server) {
         offer(server);
     for (; event; event = next) {
         next = event->next;
-        on_event(server, event);
+        if (server->client == client) /* else a script has let go of the session that told this */
+            on_event(server, event);
         control_event_free(event);
     }
     variant_finish(&self);
@@ -258,7 +258,8 @@ static void set_active(struct tether_server *server, bool active) {
     server->start_pending = false;
 }
 
-static void start(struct tether_server *server) {
+/* Makes a session, or tells the one that there is what to launch from now on. */
+static void prepare(struct tether_server *server) {
     struct launch_setup setup;
     const char *why_not;
     set_active(server, true);
@@ -273,10 +274,14 @@ static void start(struct tether_server *server) {
         server->client = control_client_create(&setup);
     launch_setup_finish(&setup);
     server->offer_pending = true;
+    if (!server->client)
+        set_message(server, 1, "cannot start a thread for the session: out of memory");
+}
+
+static void start(struct tether_server *server) {
+    prepare(server);
     if (server->client)
         control_client_start(server->client);
-    else
-        set_message(server, 1, "cannot start a thread for the session: out of memory");
 }
 
 static void run_start(void *self, const GDExtensionConstTypePtr *arguments,
@@ -300,9 +305,8 @@ static void run_restart(void *self, const GDExtensionConstTypePtr *arguments,
     struct tether_server *server = self;
     (void)arguments;
     (void)result;
-    if (!server->client)
-        start(server);
-    else
+    prepare(server);
+    if (server->client)
         control_client_restart(server->client);
 }
 
@@ -318,6 +322,8 @@ static void detach(struct tether_server *server, const char *reason) {
     control_client_leave(server->client, reason, false);
     editor_loop_part(server->client, true);
     server->client = NULL;
+    server->is_bridged = false;
+    tool_calls_cancel_all(&server->calls);
     set_state(server, "off", NULL);
 }
 

@@ -174,6 +174,8 @@ func _start_afresh(force: bool) -> void:
 
 
 func _launch() -> void:
+	if server == null:
+		return # let go of since this was wanted
 	var warnings: PackedStringArray = []
 	_applied = Settings.read(warnings)
 	Settings.apply(_applied, server)

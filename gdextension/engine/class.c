@@ -177,9 +177,9 @@ static void property_value_init(void *self, const struct class_property *propert
 
 static void property_set(void *self, const struct class_property *property,
                          const struct engine_variant *value) {
-    struct engine_variant *kept = property_value(self, property);
-    variant_finish(kept);
+    struct engine_variant *kept = property_value(self, property), before = *kept;
     variant_init_converted(kept, property->type, value);
+    variant_finish(&before); /* may be the last to hold an object, whose end runs a script */
     if (property->changed)
         property->changed(self);
 }

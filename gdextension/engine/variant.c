@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MOST = 64 };
+enum {
+    DEPTH_MOST = 64,
+    VALUES_MOST = 4 * 1024 * 1024, /* containers that hold each other become many */
+};
 
 /* ---- making and ending ---- */
 
@@ -183,17 +186,18 @@ bool singleton_call(const char *singleton, const char *method,
 
 /* ---- JSON ---- */
 
-static json_t *to_json(const struct engine_variant *variant, int depth);
+static json_t *to_json(const struct engine_variant *variant, int depth, size_t *left);
 
 struct collecting {
     json_t *into;
     const struct engine_variant *container; /* of keys */
     int depth;
+    size_t *left; /* values that may still come */
 };
 
 static void add_element(const struct engine_variant *element, void *context) {
     const struct collecting *collecting = context;
-    json_array_append_new(collecting->into, to_json(element, collecting->depth));
+    json_array_append_new(collecting->into, to_json(element, collecting->depth, collecting->left));
 }
 
 static void add_member(const struct engine_variant *key, void *context) {
@@ -202,7 +206,8 @@ static void add_member(const struct engine_variant *key, void *context) {
     GDExtensionBool valid = false;
     char *name = variant_text(key);
     engine.variant_get(collecting->container, key, &value, &valid);
-    json_object_set_new(collecting->into, name, to_json(&value, collecting->depth));
+    json_object_set_new(collecting->into, name,
+                        to_json(&value, collecting->depth, collecting->left));
     variant_finish(&value);
     free(name);
 }
@@ -225,11 +230,12 @@ static bool is_array(GDExtensionVariantType type) {
             type <= GDEXTENSION_VARIANT_TYPE_PACKED_VECTOR4_ARRAY);
 }
 
-static json_t *to_json(const struct engine_variant *variant, int depth) {
+static json_t *to_json(const struct engine_variant *variant, int depth, size_t *left) {
     GDExtensionVariantType type = variant_type(variant);
-    struct collecting collecting = {NULL, variant, depth - 1};
-    if (type == GDEXTENSION_VARIANT_TYPE_NIL || depth == 0)
+    struct collecting collecting = {NULL, variant, depth - 1, left};
+    if (type == GDEXTENSION_VARIANT_TYPE_NIL || depth == 0 || *left == 0)
         return json_null();
+    --*left;
     if (type == GDEXTENSION_VARIANT_TYPE_BOOL)
         return json_boolean(variant_is_true(variant));
     if (type == GDEXTENSION_VARIANT_TYPE_INT)
@@ -250,7 +256,8 @@ static json_t *to_json(const struct engine_variant *variant, int depth) {
 }
 
 json_t *variant_json(const struct engine_variant *variant) {
-    return to_json(variant, DEPTH_MOST);
+    size_t left = VALUES_MOST;
+    return to_json(variant, DEPTH_MOST, &left);
 }
 
 static void init_empty(struct engine_variant *out, GDExtensionVariantType type) {
@@ -283,6 +290,29 @@ static void init_dictionary(struct engine_variant *out, const json_t *json) {
     }
 }
 
+/* The engine's strings end at a NUL: in its place comes the character for what cannot be shown. */
+static void init_string(struct engine_variant *out, const json_t *json) {
+    static const char replacement[] = "\xef\xbf\xbd";
+    const char *text = json_string_value(json);
+    size_t length = json_string_length(json), used = 0;
+    char *copy;
+    if (strlen(text) == length) {
+        variant_init_text(out, text);
+        return;
+    }
+    copy = malloc(length * strlen(replacement) + 1);
+    if (!copy)
+        abort();
+    for (size_t i = 0; i < length; i++) {
+        size_t count = text[i] ? 1 : strlen(replacement);
+        memcpy(copy + used, text[i] ? text + i : replacement, count);
+        used += count;
+    }
+    copy[used] = 0;
+    variant_init_text(out, copy);
+    free(copy);
+}
+
 void variant_init_json(struct engine_variant *out, const json_t *json) {
     double real;
     switch (json ? json_typeof(json) : JSON_NULL) {
@@ -293,7 +323,7 @@ void variant_init_json(struct engine_variant *out, const json_t *json) {
         init_array(out, json);
         break;
     case JSON_STRING:
-        variant_init_text(out, json_string_value(json));
+        init_string(out, json);
         break;
     case JSON_INTEGER:
         variant_init_int(out, json_integer_value(json));

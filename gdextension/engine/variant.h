@@ -46,7 +46,7 @@ int64_t variant_int(const struct engine_variant *variant);
 char *variant_text(const struct engine_variant *variant);
 
 /* The value as JSON, a new reference, never NULL. What JSON has no form for becomes text; what is
- * nested too deeply, or is no number at all, becomes null. */
+ * nested too deeply, or comes after millions of others, or is no number at all, becomes null. */
 json_t *variant_json(const struct engine_variant *variant);
 
 /* What the engine's container has under a text key: a copy, or nil. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -87,9 +88,21 @@ static bool is_help_flag(const char *text) {
     return text && (strcmp(text, "-h") == 0 || strcmp(text, "--help") == 0);
 }
 
+static void print_result(int code, const char *message) {
+    json_t *result =
+        json_pack("{s:s, s:i, s:s}", "result", "failed", "code", code, "message", message);
+    char *line = result ? json_dumps(result, JSON_COMPACT) : NULL;
+    if (line)
+        puts(line);
+    free(line);
+    json_decref(result);
+}
+
 static int usage_error(const struct command *command, const char *message) {
     fprintf(stderr, "tether %s: %s\nSee `tether help %s`.\n", command->name, message,
             command->name);
+    if (strcmp(command->name, "launch") == 0) /* whoever reads its one line gets the reason, too */
+        print_result(EXIT_USAGE, message);
     return EXIT_USAGE;
 }
 

@@ -210,15 +210,22 @@ static bool replaced(struct client *client, const json_t *welcome,
            client_wait_closed(client, HANDSHAKE_MOST_MS);
 }
 
-static void register_owner(struct client *client, const struct options *options) {
+/* Takes the state as it was before, and returns it as it is afterwards: a change that was told
+ * while the reply was awaited has been passed over, and nobody would tell it again. */
+static json_t *register_owner(struct client *client, const struct options *options, json_t *state) {
     const struct lifecycle_process *owner = &options->owner;
-    json_t *request;
+    json_t *request, *newer;
     if (owner->pid == 0)
-        return;
+        return state;
     request = process_json((int64_t)owner->pid, owner->start);
     json_object_set_new(request, "type", json_string("adopt"));
     json_object_set_new(request, "role", json_string(options->owner_is_front ? "front" : "editor"));
     json_decref(client_request(client, request, 5000));
+    newer = client_request(client, json_pack("{s:s}", "type", "status"), 5000);
+    if (!newer)
+        return state;
+    json_decref(state);
+    return newer;
 }
 
 static enum outcome judge(struct launch *launch, struct client *client, json_t *state) {
@@ -250,7 +257,7 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
     if (!state)
         client_wait_closed(client, HANDSHAKE_MOST_MS);
     else if (!replaced(client, state, &launch->options.owner)) {
-        register_owner(client, &launch->options);
+        state = register_owner(client, &launch->options, state);
         state = settled_state(client, state);
         outcome = judge(launch, client, state);
     }

@@ -312,7 +312,9 @@ static bool on_stream_message(struct exchange *exchange, const struct answer *an
     struct front *front = exchange->context;
     (void)answer;
     front->dialog.stream_delay = 0;
-    if (scan_all(&front->scan, data, length) == 0 && scan_kind(&front->scan) != SCAN_INVALID)
+    enum scan_kind kind =
+        scan_all(&front->scan, data, length) == 0 ? scan_kind(&front->scan) : SCAN_INVALID;
+    if (kind == SCAN_REQUEST || kind == SCAN_NOTIFICATION) /* answers come where was asked */
         front_relay(front, data, length, &front->scan);
     return true;
 }

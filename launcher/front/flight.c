@@ -126,32 +126,6 @@ static void take_response(struct flight *flight, const struct answer *answer, co
         after_result(flight, answer, data, length);
 }
 
-/* A message out of the stream that answers this flight. */
-static bool take_message(struct flight *flight, const struct answer *answer, const char *data,
-                         size_t length) {
-    struct front *front = flight->front;
-    struct scan *scan = &front->scan;
-    if (scan_all(scan, data, length) < 0 || scan_kind(scan) == SCAN_INVALID) {
-        front_say("the server sent what is no message of JSON-RPC; left out");
-        return true;
-    }
-    if (scan_kind(scan) == SCAN_RESPONSE && flight_has_id(flight, &scan->texts[SCAN_ID])) {
-        if (!flight->answered)
-            take_response(flight, answer, data, length);
-        return true;
-    }
-    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/subscriptions/acknowledged")) {
-        flight->attempts = 0;
-        if (flight->acknowledged)
-            return true; /* the client knows */
-        flight->acknowledged = true;
-    }
-    flight->relayed = true;
-    flight->resumes = 0;
-    front_relay(front, data, length, scan);
-    return true;
-}
-
 /* An error that the server could not or did not assign: its words, with the id that it belongs to.
  */
 static void take_foreign_error(struct flight *flight, const char *data, struct scan_span error) {
@@ -164,7 +138,46 @@ static void take_foreign_error(struct flight *flight, const char *data, struct s
     if (!line.failed && !flight->cancelled)
         front_output(flight->front, line.data, line.length);
     flight->answered = true;
+    flight_uncount(flight);
     bytes_finish(&line);
+}
+
+/* What is under an id of some other request does not go on: that one has an answer of its own. */
+static void take_any_response(struct flight *flight, const struct answer *answer, const char *data,
+                              size_t length) {
+    const struct scan *scan = &flight->front->scan;
+    if (flight_has_id(flight, &scan->texts[SCAN_ID]))
+        take_response(flight, answer, data, length);
+    else if (scan->error.to && !scan->texts[SCAN_ID].scalar)
+        take_foreign_error(flight, data, scan->error);
+    else
+        front_say("the server answered one request under the id of another; left out");
+}
+
+/* A message out of the stream that answers this flight. */
+static bool take_message(struct flight *flight, const struct answer *answer, const char *data,
+                         size_t length) {
+    struct front *front = flight->front;
+    struct scan *scan = &front->scan;
+    if (scan_all(scan, data, length) < 0 || scan_kind(scan) == SCAN_INVALID) {
+        front_say("the server sent what is no message of JSON-RPC; left out");
+        return true;
+    }
+    if (scan_kind(scan) == SCAN_RESPONSE) {
+        if (!flight->answered)
+            take_any_response(flight, answer, data, length);
+        return true;
+    }
+    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/subscriptions/acknowledged")) {
+        flight->attempts = 0;
+        if (flight->acknowledged)
+            return true; /* the client knows */
+        flight->acknowledged = true;
+    }
+    flight->relayed = true;
+    flight->resumes = 0;
+    front_relay(front, data, length, scan);
+    return true;
 }
 
 static void answer_status(struct flight *flight, const struct answer *answer) {

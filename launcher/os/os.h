@@ -252,8 +252,9 @@ int os_peer_of(os_handle connection, struct os_peer *peer);
 
 /* Whose process holds the other end of a TCP connection within this machine. Asked when the
  * connection is accepted, it costs some microseconds. -ESRCH: nobody holds it any more (the peer
- * has closed it), or it is not of this machine: such a peer is to be refused, or whoever writes and
- * closes at once would not be asked. Another error: the system does not tell. */
+ * has closed it), it is not of this machine, or there is no descriptor or memory left to ask with:
+ * such a peer is to be refused, or whoever writes and closes at once, or uses all of it up, would
+ * not be asked. Another error: the system does not tell. */
 int os_tcp_peer_user(os_handle connection, uint32_t *user);
 
 /* ---- Ports ---- */

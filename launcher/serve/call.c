@@ -99,8 +99,7 @@ void call_drop(struct call *call) {
         return;
     if (!http_is_streaming(connection))
         http_stream_begin(connection);
-    if (http_is_streaming(connection))
-        http_stream_end(connection);
+    http_stream_end(connection);
 }
 
 static void tell_cancelled(struct call *call, const char *reason) {
@@ -124,7 +123,7 @@ bool call_stream(struct call *call) {
         deadline_stop(&call->silent);
         http_stream_begin(call->connection);
     }
-    return call->connection != NULL;
+    return true;
 }
 
 void call_detach(struct call *call) {
@@ -156,20 +155,18 @@ static void on_silent(struct deadline *deadline) {
     call_stream(deadline_owner(deadline, struct call, silent));
 }
 
-/* Either a parked call that nobody came back to, or one whose client has gone. */
 static void on_park(struct deadline *deadline) {
     struct call *call = deadline_owner(deadline, struct call, park);
     call_cancel(call, "the client did not come back");
 }
 
-/* In the legacy era a client that goes has not cancelled: the editor goes on. Nothing is freed here
- * because the connection may have been found broken in the middle of something. */
+/* In the legacy era a client that goes has not cancelled: the editor goes on. */
 static void client_gone(void *user) {
     struct call *call = user;
     call->connection = NULL;
     deadline_stop(&call->silent);
     if (call->modern)
-        deadline_start(&call->park, &call->serve->gone_time);
+        call_cancel(call, "the client has gone");
 }
 
 /* ---- starting ---- */
@@ -205,8 +202,7 @@ static void attach(struct call *call, struct mcp_request *request) {
     json_decref(call->id);
     json_decref(call->progress_token);
     call->id = json_incref(request->message.id);
-    call->progress_token =
-        json_is_string(token) || json_is_integer(token) ? json_incref(token) : NULL;
+    call->progress_token = rpc_is_id(token) && !json_is_real(token) ? json_incref(token) : NULL;
     call->progressed = false;
     call->log_level = mcp_log_level(rpc_text(request->meta, META_LOG_LEVEL));
     call->json_fine = http_accepts(accept, "application/json");
@@ -463,5 +459,4 @@ void calls_init(struct serve *serve) {
     deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
-    deadlines_add(&serve->deadlines, &serve->gone_time, 0, on_park);
 }

@@ -60,14 +60,20 @@ static void leave_pending(struct editor_socket *socket) {
     socket->is_pending = false;
 }
 
-/* An honest handshake takes no time: when too many wait, the oldest has lost. */
+/* An honest handshake takes no time: when too many wait, the oldest has lost. But first those that
+ * have been refused, so that strangers, however many they are, push out nobody but each other. */
 static void make_room(struct editor_socket_server *server) {
-    struct editor_socket *oldest = NULL;
+    struct editor_socket *oldest = NULL, *refused = NULL;
     if (server->pending_count < PENDING_MOST)
         return;
-    for (struct editor_socket *socket = server->sockets; socket; socket = socket->next)
+    for (struct editor_socket *socket = server->sockets; socket; socket = socket->next) {
         if (socket->is_pending)
             oldest = socket;
+        if (socket->is_pending && socket->stream.state != WEBSOCKET_STREAM_HEAD)
+            refused = socket;
+    }
+    if (refused)
+        oldest = refused;
     if (oldest)
         websocket_stream_abort(&oldest->stream, -ETIMEDOUT, "too many wait to be let in");
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../daemon/readable.h"
 #include "../protocol/version.h"
 #include "../utf8.h"
 #include "call.h"
@@ -132,9 +133,18 @@ static void give_id(struct editor *editor, json_int_t pid) {
         snprintf(editor->id, sizeof editor->id, "%s-%u", base, ++number);
 }
 
+/* For results and for the log, where what a project calls itself must not look like a line. */
+static void give_name(struct editor *editor, const char *project) {
+    char shown[80 * READABLE_GROWTH + 1];
+    if (!project || !project[0])
+        project = "unnamed project";
+    readable_text(shown, project, utf8_cut(project, 80));
+    snprintf(editor->name, sizeof editor->name, "\"%.*s\" (%s)", (int)utf8_cut(shown, 80), shown,
+             editor->id);
+}
+
 static void hello(struct editor *editor, const struct rpc_message *message) {
     json_t *params = message->params;
-    const char *project = rpc_text(params, "project");
     json_t *protocol = json_object_get(params, "protocol");
     if (editor->greeted) {
         refuse(editor, message->id, RPC_INVALID_REQUEST, "this editor has said hello already");
@@ -147,10 +157,7 @@ static void hello(struct editor *editor, const struct rpc_message *message) {
     give_id(editor, json_integer_value(json_object_get(params, "pid")));
     editor->hello = json_incref(params);
     editor->greeted = true;
-    if (!project || !project[0])
-        project = "unnamed project";
-    snprintf(editor->name, sizeof editor->name, "\"%.*s\" (%s)", (int)utf8_cut(project, 80),
-             project, editor->id);
+    give_name(editor, rpc_text(params, "project"));
     update_active(editor->serve);
     answer(editor, message->id,
            json_pack("{s:s, s:{s:s, s:s}, s:b}", "editor", editor->id, "server", "name", "tether",
@@ -247,8 +254,11 @@ static void on_close(void *context, struct editor_socket *socket, const char *wh
     struct serve *serve = context;
     if (!editor)
         return;
-    if (editor->greeted)
-        fprintf(stderr, "tether serve: editor %s is gone: %s\n", editor->name, why);
+    if (editor->greeted) {
+        char shown[256 * READABLE_GROWTH + 1];
+        readable_text(shown, why, utf8_cut(why, 256));
+        fprintf(stderr, "tether serve: editor %s is gone: %s\n", editor->name, shown);
+    }
     editor->closing = true;
     update_active(serve);
     call_editor_gone(editor);

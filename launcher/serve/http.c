@@ -144,8 +144,8 @@ static void dispatch(struct http_connection *connection) {
 }
 
 static bool can_go_on(const struct http_connection *connection) {
-    return !connection->closed && connection->state == HTTP_READING && !connection->writing &&
-           !connection->resuming;
+    return !connection->closed && !connection->broken && connection->state == HTTP_READING &&
+           !connection->writing && !connection->resuming;
 }
 
 static void stop_reading(struct http_connection *connection) {
@@ -294,12 +294,13 @@ void http_hold(struct http_connection *connection, void (*on_gone)(void *user), 
 
 /* ---- accepting ---- */
 
-/* Room for a newcomer is made by who does least: the oldest with an unfinished request, then the
- * oldest with none. */
+/* Room for a newcomer is made by who does least: the oldest that has had its last answer (strangers
+ * are among these, and push out nobody but each other), then the oldest with an unfinished request,
+ * then the oldest with none. */
 static struct http_connection *find_spare(struct http_server *server) {
-    struct deadline *deadline = server->header_time.first;
+    struct deadline *deadline = server->linger_time.first;
     if (!deadline)
-        deadline = server->linger_time.first;
+        deadline = server->header_time.first;
     if (!deadline)
         deadline = server->idle_time.first;
     return deadline ? deadline_owner(deadline, struct http_connection, deadline) : NULL;
@@ -378,6 +379,7 @@ int http_server_init(struct http_server *server, uv_loop_t *loop, struct deadlin
     deadlines_add(deadlines, &server->idle_time, HTTP_IDLE_MS, on_idle);
     deadlines_add(deadlines, &server->linger_time, HTTP_LINGER_MS, on_idle);
     deadlines_add(deadlines, &server->write_time, HTTP_WRITE_MS, on_write_stalled);
+    deadlines_add(deadlines, &server->broken_time, 0, on_write_stalled);
     deadlines_add(deadlines, &server->quiet_time, HTTP_QUIET_MS, on_quiet);
     deadlines_add(deadlines, &server->fresh_time, FRESH_MS, on_idle);
     deadlines_add(deadlines, &server->resume_time, 0, on_resume);

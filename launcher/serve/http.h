@@ -63,8 +63,8 @@ struct http_server {
     llhttp_settings_t settings;
     struct http_connection *first, *last; /* by age */
     unsigned count;
-    struct deadline_class header_time, body_time, idle_time, linger_time, write_time, quiet_time,
-        fresh_time, resume_time;
+    struct deadline_class header_time, body_time, idle_time, linger_time, write_time, broken_time,
+        quiet_time, fresh_time, resume_time;
     struct buffer scratch; /* what goes out next, to `writer` */
     struct http_connection *writer;
     bool listening, draining;
@@ -96,7 +96,8 @@ void http_reply_json(struct http_connection *connection, int status, const char 
 /* The answer is a stream of events. */
 void http_stream_begin(struct http_connection *connection);
 
-/* id: NULL for none. False: the client does not fetch its events, and has been given up. */
+/* id: NULL for none. False: the client is gone, or does not fetch its events and has been given up.
+ * In both cases on_gone follows. */
 bool http_stream_event(struct http_connection *connection, const char *id, const char *data,
                        size_t length);
 void http_stream_end(struct http_connection *connection);
@@ -105,7 +106,7 @@ bool http_is_streaming(const struct http_connection *connection);
 /* ---- requests that are answered later ---- */
 
 /* on_gone is called when the client leaves before the answer is whole; the connection must not be
- * used any more then. */
+ * used any more then. It comes out of the loop, never out of a call of these functions. */
 void http_hold(struct http_connection *connection, void (*on_gone)(void *user), void *user);
 
 #endif

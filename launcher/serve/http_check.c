@@ -84,16 +84,17 @@ bool http_host_is_ours(const char *host, uint16_t port) {
     return given == 0 || given == port;
 }
 
-bool http_origin_is_ours(const char *origin, uint16_t port) {
+bool http_origin_is_ours(const char *origin, const char *host, uint16_t port) {
     static const char scheme[] = "http://";
+    const char *name = origin + sizeof scheme - 1, *end = name;
+    size_t length;
     int given;
-    if (strncasecmp(origin, scheme, sizeof scheme - 1) != 0)
+    if (strncasecmp(origin, scheme, sizeof scheme - 1) != 0 || !take_loopback(&end))
         return false;
-    origin += sizeof scheme - 1;
-    if (!take_loopback(&origin))
-        return false;
-    given = take_port(origin);
-    return given == port || (given == 0 && port == 80);
+    length = (size_t)(end - name);
+    given = take_port(end);
+    return (given == port || (given == 0 && port == 80)) && strncasecmp(name, host, length) == 0 &&
+           (host[length] == 0 || host[length] == ':');
 }
 
 /* Whether the element, without its parameters, is this type or a range that includes it. */

@@ -29,9 +29,11 @@ enum http_header http_header_of(const char *name, size_t length);
  * web page whose name was made to resolve to 127.0.0.1: its requests carry its own name. */
 bool http_host_is_ours(const char *host, uint16_t port);
 
-/* Whether an Origin is this server itself. Pages from other ports of this machine are strangers,
- * too: who knows what a development server or a notebook shows. */
-bool http_origin_is_ours(const char *origin, uint16_t port);
+/* Whether an Origin is this server itself, under the name by which it was asked (a Host that is
+ * ours). Pages from other ports of this machine are strangers, too: who knows what a development
+ * server or a notebook shows. And so are those from other addresses of the loopback, where anybody
+ * on this machine may have the same port. */
+bool http_origin_is_ours(const char *origin, const char *host, uint16_t port);
 
 /* Whether the list of an Accept header (NULL: there is none) includes a type such as
  * "application/json". */

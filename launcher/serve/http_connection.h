@@ -37,6 +37,7 @@ struct http_connection {
     uint64_t served;
     uint64_t deadline_for; /* the number of the request that the deadline is about */
     bool closed, shut, reading, writing;
+    bool broken;   /* it cannot be written to, and ends */
     bool resuming; /* what came ahead is dealt with as soon as nothing else is being done */
     void (*on_gone)(void *user);
     void *user;

@@ -148,7 +148,7 @@ static int check_sender(struct http_connection *connection) {
         return refuse(connection, 400, "a header is missing, there twice, or not valid");
     if (!http_host_is_ours(host, server->port))
         return refuse(connection, 403, "this Host is not where this server is");
-    if (origin && !http_origin_is_ours(origin, server->port))
+    if (origin && !http_origin_is_ours(origin, host, server->port))
         return refuse(connection, 403, "pages of this Origin may not use this server");
     if (server->token && connection->parser.method != HTTP_OPTIONS &&
         !http_token_matches(header(connection, HTTP_AUTHORIZATION), server->token))

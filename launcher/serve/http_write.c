@@ -1,5 +1,8 @@
 /* Answers. What is written in one go goes through one buffer of the server, straight into the
- * socket; only what the socket does not take is kept by the connection. */
+ * socket; only what the socket does not take is kept by the connection.
+ *
+ * Nothing here closes a connection at once: whoever answers is in the middle of something that the
+ * end of it, or of another one, could change. */
 #include "http_connection.h"
 
 #include <stdio.h>
@@ -9,11 +12,17 @@ enum { SCRATCH_KEPT = 256 * 1024, PENDING_KEPT = 4096 };
 
 static void write_pending(struct http_connection *connection);
 
+/* What is said to it from now on goes nowhere; it is closed in the next turn of the loop. */
+static void give_up(struct http_connection *connection) {
+    connection->broken = true;
+    deadline_start(&connection->write_deadline, &connection->server->broken_time);
+}
+
 static void on_written(uv_write_t *write, int status) {
     struct http_connection *connection = write->data;
     connection->writing = false;
     deadline_stop(&connection->write_deadline);
-    if (status < 0)
+    if (status < 0 || connection->broken)
         http_close(connection);
     if (connection->closed)
         return;
@@ -36,7 +45,7 @@ static void write_pending(struct http_connection *connection) {
     deadline_start(&connection->write_deadline, &connection->server->write_time);
     if (uv_write(&connection->write, (uv_stream_t *)&connection->tcp, &buf, 1, on_written) < 0) {
         connection->writing = false;
-        http_close(connection);
+        give_up(connection);
     }
 }
 
@@ -48,7 +57,7 @@ struct buffer *http_output(struct http_connection *connection) {
     return &server->scratch;
 }
 
-/* How much of it the socket takes now; -1: the connection is no more. */
+/* How much of it the socket takes now; -1: it is broken. */
 static long try_write(struct http_connection *connection, const struct buffer *from) {
     uv_buf_t buf = uv_buf_init(from->data, (unsigned)from->length);
     int count;
@@ -65,16 +74,16 @@ void http_flush(struct http_connection *connection) {
     if (server->writer != connection)
         return;
     server->writer = NULL;
-    if (!connection->closed && from->length > 0) {
+    if (!connection->broken && from->length > 0) {
         done = from->failed ? -1 : try_write(connection, from);
         if (done >= 0 && (size_t)done < from->length)
             buffer_add(&connection->pending, from->data + done, from->length - (size_t)done);
     }
     buffer_clear(from, SCRATCH_KEPT);
-    if (connection->closed)
+    if (connection->broken)
         return;
     if (done < 0 || connection->pending.failed)
-        http_close(connection);
+        give_up(connection);
     else if (connection->pending.length > 0 && !connection->writing)
         write_pending(connection);
 }
@@ -209,11 +218,11 @@ static void add_chunk_size(struct buffer *out, size_t length) {
     buffer_add(out, text, (size_t)count);
 }
 
-static bool is_behind(struct http_connection *connection) {
-    if (connection->pending.length <= HTTP_BACKLOG_MOST)
-        return false;
-    http_close(connection);
-    return true;
+/* Whether it is no use to tell it anything. */
+static bool is_lost(struct http_connection *connection) {
+    if (!connection->broken && connection->pending.length > HTTP_BACKLOG_MOST)
+        give_up(connection);
+    return connection->broken;
 }
 
 bool http_stream_event(struct http_connection *connection, const char *id, const char *data,
@@ -221,7 +230,7 @@ bool http_stream_event(struct http_connection *connection, const char *id, const
     static const char head[] = "event: message\n", before[] = "data: ", behind[] = "\n\n";
     size_t id_length = id ? strlen(id) : 0, size;
     struct buffer *out;
-    if (is_behind(connection))
+    if (is_lost(connection))
         return false;
     size = sizeof head - 1 + (id ? id_length + 5 : 0) + sizeof before - 1 + length + 2;
     out = http_output(connection);
@@ -240,7 +249,7 @@ bool http_stream_event(struct http_connection *connection, const char *id, const
         buffer_add_literal(out, "\r\n");
     deadline_start(&connection->deadline, &connection->server->quiet_time);
     http_flush(connection);
-    return true;
+    return !connection->broken;
 }
 
 void http_stream_end(struct http_connection *connection) {

@@ -30,7 +30,7 @@ static bool complain(struct rpc_message *message, int code, const char *complain
     return false;
 }
 
-static bool is_id(const json_t *id) {
+bool rpc_is_id(const json_t *id) {
     return json_is_integer(id) || json_is_real(id) ||
            (json_is_string(id) && json_string_length(id) <= RPC_ID_MOST);
 }
@@ -61,7 +61,7 @@ static bool read_request(struct rpc_message *message) {
 static bool read_object(struct rpc_message *message) {
     json_t *id = json_object_get(message->root, "id");
     const char *version = rpc_text(message->root, "jsonrpc");
-    if (id && is_id(id))
+    if (id && rpc_is_id(id))
         message->id = id;
     if (!version || strcmp(version, "2.0") != 0)
         return complain(message, RPC_INVALID_REQUEST, "\"jsonrpc\" must be \"2.0\"");

@@ -39,6 +39,9 @@ struct rpc_message {
 bool rpc_parse(struct rpc_message *message, const char *text, size_t length);
 void rpc_finish(struct rpc_message *message);
 
+/* Whether it is a number or a text that is not too long. */
+bool rpc_is_id(const json_t *id);
+
 /* No deeper than this, seen without building anything. */
 bool rpc_depth_is_fine(const char *text, size_t length);
 

@@ -78,8 +78,9 @@ static void set_level(struct mcp_request *request) {
 static void subscribe(struct mcp_request *request) {
     const char *uri = rpc_text(request->message.params, "uri");
     struct session *session = request->session;
-    if (!uri) {
-        mcp_reply_error(request, RPC_INVALID_PARAMS, "params must have \"uri\"", NULL);
+    if (!uri || strlen(uri) > SERVE_URI_MOST) {
+        mcp_reply_error(request, RPC_INVALID_PARAMS,
+                        uri ? "this uri is too long" : "params must have \"uri\"", NULL);
         return;
     }
     if (!session->subscriptions)

@@ -65,7 +65,8 @@ static void read_filter(struct listener *listener, const json_t *wanted) {
             filters[kind] && json_is_true(json_object_get(wanted, filters[kind]));
     json_array_foreach(json_object_get(wanted, "resourceSubscriptions"), i, uri) {
         const char *text = json_string_value(uri);
-        if (!text || json_object_size(listener->uris) >= SERVE_SUBSCRIPTIONS_MOST ||
+        if (!text || strlen(text) > SERVE_URI_MOST ||
+            json_object_size(listener->uris) >= SERVE_SUBSCRIPTIONS_MOST ||
             json_object_get(listener->uris, text))
             continue;
         json_object_set_new(listener->uris, text, json_true());

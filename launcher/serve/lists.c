@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../daemon/readable.h"
+#include "../utf8.h"
 #include "listen.h"
 
 static const struct {
@@ -89,6 +91,17 @@ static bool is_there(const json_t *list, const char *key, const char *text) {
     return false;
 }
 
+static void complain(const struct editor *editor, enum list_kind kind, size_t i, const char *key) {
+    char shown[60 * READABLE_GROWTH + 1] = "without a name";
+    if (key)
+        readable_text(shown, key, utf8_cut(key, 60));
+    fprintf(
+        stderr,
+        "tether serve: editor %s: entry %zu of %s (%s) is not valid, or there twice; it is left "
+        "out\n",
+        editor->name, i, kinds[kind].name, shown);
+}
+
 static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
                               const json_t *given) {
     json_t *list = json_array(), *entry;
@@ -98,10 +111,7 @@ static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
         if (is_usable(entry, kind) && !is_there(list, kinds[kind].key, key))
             json_array_append(list, entry);
         else
-            fprintf(stderr,
-                    "tether serve: editor %s: entry %zu of %s (%.60s) is not valid, or there "
-                    "twice; it is left out\n",
-                    editor->name, i, kinds[kind].name, key ? key : "without a name");
+            complain(editor, kind, i, key);
     }
     return list;
 }

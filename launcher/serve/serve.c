@@ -158,6 +158,7 @@ static void init(struct serve *serve, const struct options *options) {
         seal_key_derive(&serve->key, token, strlen(token), "sessions and states");
     else if (os_random(secret, sizeof secret) == 0)
         seal_key_derive(&serve->key, secret, sizeof secret, "sessions and states");
+    signal(SIGPIPE, SIG_IGN); /* a peer that is gone is told by an error of the write */
     uv_loop_init(&serve->loop);
     deadlines_init(&serve->deadlines, &serve->loop);
     uv_timer_init(&serve->loop, &serve->drain_timer);

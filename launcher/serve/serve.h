@@ -28,6 +28,7 @@ enum {
     SERVE_SESSION_BUCKETS = 64,
     SERVE_ENDED_MOST = 256, /* sessions that are remembered to have ended */
     SERVE_SUBSCRIPTIONS_MOST = 256,
+    SERVE_URI_MOST = 4096,            /* bytes of what is subscribed to */
     SERVE_CALL_MS = 10 * 60 * 1000,   /* TETHER_CALL_LIMIT_MS */
     SERVE_SILENT_MS = 5 * 1000,       /* a call without an answer for so long becomes a stream */
     SERVE_PARKED_MS = 10 * 60 * 1000, /* a call waits so long for what its client was asked */
@@ -47,7 +48,7 @@ struct serve {
     uv_signal_t signals[2];
     uv_timer_t drain_timer;
     struct deadlines deadlines;
-    struct deadline_class call_time, silent_time, parked_time, gone_time;
+    struct deadline_class call_time, silent_time, parked_time;
     struct http_server http;
     struct editor_socket_server editor_sockets;
     struct os_identity self;

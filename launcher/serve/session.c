@@ -6,6 +6,7 @@
 #include "call.h"
 #include "listen.h"
 
+enum { SELF_MOST = 4096 /* bytes of JSON that a client says of itself */ };
 enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16, RANDOM_TEXT_AT = 4 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
@@ -111,6 +112,12 @@ static struct session *insert(struct serve *serve, const uint8_t bytes[SESSION_I
     return session;
 }
 
+/* It stays as long as the session, so it must not be large; the server knows all that matters. */
+static json_t *keep_small(json_t *value) {
+    bool small = value && json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) <= SELF_MOST;
+    return small ? json_incref(value) : NULL;
+}
+
 struct session *session_create(struct serve *serve, unsigned version, const json_t *params) {
     json_t *client = json_object_get(params, "clientInfo");
     json_t *declared = json_object_get(params, "capabilities");
@@ -124,8 +131,8 @@ struct session *session_create(struct serve *serve, unsigned version, const json
     if (!session)
         return NULL;
     memcpy(session->id, id, sizeof id);
-    session->client = json_incref(client);
-    session->declared = json_incref(declared);
+    session->client = keep_small(client);
+    session->declared = keep_small(declared);
     return session;
 }
 

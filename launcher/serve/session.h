@@ -17,8 +17,8 @@ struct session {
     uint8_t bytes[SESSION_ID_BYTES];
     uint64_t used; /* by the session clock */
     unsigned version, capabilities;
-    json_t *client;   /* clientInfo, or NULL */
-    json_t *declared; /* the capabilities as the client gave them, or NULL */
+    json_t *client;   /* clientInfo, or NULL; not if it is large */
+    json_t *declared; /* the same of the capabilities */
     int log_level;
     struct http_connection *stream; /* of GET, or NULL */
     json_t *subscriptions;          /* resource uri → true, or NULL */

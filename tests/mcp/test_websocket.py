@@ -207,6 +207,22 @@ def test_F7_very_many_half_open_handshakes():
             raw.close()
 
 
+def test_F7_those_that_are_refused_push_nobody_out():
+    """However many they are, and though they stay: who is in the middle of its handshake comes in."""
+    with Echo() as echo:
+        with Raw.connect(echo.port) as honest:
+            honest.send(request(echo.port)[:-2])
+            refused = []
+            for _ in range(40):
+                refused.append(Raw.connect(echo.port))
+                refused[-1].send(request(echo.port, token="wrong"))
+                assert refused[-1].head().startswith("HTTP/1.1 401 ")
+            honest.send(b"\r\n")
+            assert honest.head().startswith("HTTP/1.1 101 ")
+        for raw in refused:
+            raw.close()
+
+
 # ---- frames that must not be ---------------------------------------------------------------------
 
 M = b"\x01\x02\x03\x04"

@@ -1,7 +1,10 @@
 """A second launch of the same instance, and what becomes of the owner that it names."""
+import json
 import os
 
-from tether import Instance, identity, start_owner
+from fake_daemon import FakeDaemon
+from harness import Process
+from tether import SERVER, Instance, identity, start_owner
 
 
 def test_F3_the_owner_of_a_second_launch_keeps_the_server(state_dir):
@@ -77,3 +80,18 @@ def test_what_an_editor_left_open_does_not_live_on_in_the_daemon(state_dir):
     finally:
         os.close(reader)
         os.close(writer)
+
+
+def test_F3_a_server_that_is_ready_while_the_owner_is_registered_is_not_waited_for(state_dir):
+    """The change of state comes between the welcome and the reply, and never again."""
+    one = Instance(state_dir)
+    with FakeDaemon(one) as daemon, Process(one.argv("launch", "--owner-pid", os.getpid(), "--", SERVER),
+                                            one.env) as launch:
+        daemon.welcome("starting")
+        adopt = daemon.hear("adopt")
+        daemon.say(type="state", **daemon.state("ready"))
+        daemon.say(id=adopt["id"], ok=True)
+        status = daemon.hear("status")
+        daemon.say(id=status["id"], ok=True, type="status", **daemon.state("ready"))
+        assert launch.wait() == 0, launch.output
+        assert json.loads(launch.output)["result"] == "adopted"

@@ -193,14 +193,26 @@ def test_a_line_beyond_the_limit_is_answered_under_its_id(scene, last):
 
 
 @pytest.mark.parametrize("tool,code,words", [
-    ("wrong_id", -32000, "HTTP 200"), ("null_id", -32602, "no"), ("html", -32000, "HTTP 502"),
-    ("nothing", -32000, "HTTP 202"), ("garbage", -32000, "HTTP"), ("empty_stream", -32000, "lost")])
+    ("wrong_id", -32000, "HTTP 200"), ("null_id", -32602, "no"), ("null_id_in_stream", -32602, "no"),
+    ("html", -32000, "HTTP 502"), ("nothing", -32000, "HTTP 202"),
+    ("garbage", -32000, "HTTP"), ("empty_stream", -32000, "lost")])
 def test_E6_every_request_has_an_end_whatever_the_server_answers(scene, tool, code, words):
     front = scene.start()
     front.initialize()
     error = front.call(tool)["error"]
     assert error["code"] == code and words in error["message"], error
     assert front.ask("ping")["result"] == {}
+
+
+def test_E6_one_request_is_not_answered_in_the_place_of_another(scene):
+    front = scene.start()
+    front.initialize()
+    scene.observer.expect(event="stream")
+    waiting = front.begin_call("wait", seconds=0.5)
+    assert text_of(front.call("impostor", id=waiting)) == "mine"
+    assert text_of(front.answer(waiting)) == "waited"
+    front.ask("ping")
+    assert [m for m in front.messages if "result" in m] == []
 
 
 def test_a_cancelled_request_of_a_session_is_told_to_the_server(scene):

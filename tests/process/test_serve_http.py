@@ -1,13 +1,15 @@
 """F7: the built-in server's HTTP, against clients that do what they should not."""
 import json
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
 
 import pytest
 
-from served import Http, Served
+from served import META, MODERN, Http, Served
 
 SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -88,9 +90,11 @@ def test_F7_host_must_be_ours(server, host, status):
 
 
 @pytest.mark.parametrize("origin, status", [
-    ("http://localhost:%d", 200), ("http://127.0.0.1:%d", 200), ("http://localhost:6274", 403), ("https://127.0.0.1", 403),
+    ("http://127.0.0.1:%d", 200), ("http://127.0.0.2:%d", 403), ("http://[::1]:%d", 403), ("http://localhost:%d", 403),
+    ("http://localhost:6274", 403), ("https://127.0.0.1", 403),
     ("http://evil.example", 403), ("null", 403), ("http://localhost.evil.example:%d", 403)])
 def test_F7_pages_of_others_are_refused(server, origin, status):
+    """Those of other users at the same port of another address of the loopback, too."""
     origin = origin % server.http if "%" in origin else origin
     with server.http_connection() as http:
         http.send(get(server, extra="Origin: %s\r\n" % origin))
@@ -102,7 +106,7 @@ def test_F7_pages_of_others_are_refused(server, origin, status):
 def test_F7_preflight(server):
     """A page of our own is told what it may send; one of another is refused."""
     with server.http_connection() as http:
-        http.send(get(server, "/mcp", "Origin: http://localhost:%d\r\nAccess-Control-Request-Method: POST\r\n" %
+        http.send(get(server, "/mcp", "Origin: http://127.0.0.1:%d\r\nAccess-Control-Request-Method: POST\r\n" %
                       server.http, method="OPTIONS"))
         answer = http.answer()
         assert answer.status == 204 and "POST" in answer.headers["access-control-allow-methods"]
@@ -234,6 +238,72 @@ def test_F7_slow_clients_do_not_hurt_others(server):
     finally:
         for connection in slow:
             connection.close()
+
+
+def test_F7_those_that_are_refused_push_nobody_out(server):
+    """However many they are, and though they stay: who is in the middle of a request gets its answer."""
+    refused = []
+    with server.http_connection() as honest:
+        honest.send(get(server)[:-2])
+        for _ in range(300):
+            refused.append(server.http_connection())
+            refused[-1].send(get(server, host="evil.example"))
+            assert refused[-1].answer().status == 403
+        honest.send("\r\n")
+        assert honest.answer().status == 200
+    for http in refused:
+        http.close()
+
+
+def reset(connection):
+    """Ends a connection in a way that makes every further write to it an error: half closed, then reset."""
+    connection.shutdown(socket.SHUT_WR)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def words_of(server, what):
+    session = "Mcp-Session-Id: %s\r\n" % server.session().id
+    if what == "nothing":
+        return b""
+    if what == "status":
+        return get(server).encode()
+    if what == "stream":
+        return get(server, "/mcp", session + "Accept: text/event-stream\r\n").encode()
+    method = "tools/list" if what == "list as stream" else "subscriptions/listen"
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {
+        "_meta": META, "notifications": {"toolsListChanged": True, "resourceSubscriptions": ["a:b"]}}})
+    return (get(server, "/mcp", "MCP-Protocol-Version: %s\r\nMcp-Method: %s\r\nAccept: text/event-stream\r\n"
+                "Content-Type: application/json\r\nContent-Length: %d\r\n" % (MODERN, method, len(body)),
+                method="POST") + body).encode()
+
+
+@pytest.mark.parametrize("what", ["nothing", "status", "stream", "list as stream", "listen"])
+def test_F7_clients_that_are_gone_before_their_answer_do_not_end_the_server(server, what):
+    """Whoever connects and resets the connection, be it another user, ends nothing but the connection:
+    on the port for editors, too."""
+    words = words_of(server, what)
+    for _ in range(3):
+        with server.http_connection() as known:
+            known.send(get(server))
+            known.answer()
+            os.kill(server.pid, signal.SIGSTOP)
+            known.send(words)
+            reset(known.socket)
+        os.kill(server.pid, signal.SIGCONT)
+        assert server.status()["pid"] == server.pid
+        os.kill(server.pid, signal.SIGSTOP)
+        for port in (server.http, server.ws):
+            with socket.create_connection(("127.0.0.1", port)) as connection:
+                connection.sendall(words)
+                reset(connection)
+        os.kill(server.pid, signal.SIGCONT)
+        assert server.status()["pid"] == server.pid
+    with server.editor(), server.http_connection() as http:  # whose tools are news to who listens
+        http.post(PING)
+        assert http.answer().status == 400
+    server.kill(signal.SIGTERM)
+    assert server.wait() == 0
 
 
 def test_F7_a_client_that_does_not_read_does_not_grow_the_server(server):

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from served import MODERN, Served
+from websocket import CLOSE, FIN, close_payload
 
 ALL = {"sampling": {}, "elicitation": {}, "roots": {}}
 
@@ -412,6 +413,17 @@ def test_F7_editor_that_says_nonsense_is_answered(server):
         assert editor.request("tests/sync", {})["error"]["code"] == -32601
 
 
+def test_F7_what_editors_say_makes_no_lines_in_the_log(server):
+    """A project's name, a tool's, and the reason to go may be anything; the log stays what it is."""
+    line = "\n2026-01-01T00:00:00.000Z launcher the server failed\x1b[31m"
+    with server.editor(project="Game" + line, tools=["tool" + line, "tool" + line]) as editor:
+        editor.raw.frame(FIN | CLOSE, close_payload(1000, "bye" + line))
+        assert editor.raw.receive_close()[0] == 1000
+        server.expect("is gone: .*bye")
+    assert [line for line in server.output.splitlines() if not line.startswith("tether serve: ")] == []
+    assert "\x1b" not in server.output and "the server failed" in server.output
+
+
 @both
 def test_F7_result_that_is_none(server, era):
     with call_ready(server, era) as (editor, http):
@@ -487,6 +499,28 @@ def test_F7_sessions(server):
     forged = server.session()
     forged.id = forged.id[:-1] + ("0" if forged.id[-1] != "0" else "1")
     assert forged.request("ping").status == 404
+
+
+def test_F7_what_clients_say_of_themselves_is_kept_only_if_it_is_small(server):
+    """A session's memory does not depend on how much its client says when it begins."""
+    with server.editor() as editor:
+        for padding, client in (("", {"name": "tests", "version": "1"}), ("x" * 5000, None)):
+            with server.http_connection() as http:
+                http.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                    "protocolVersion": "2025-11-25", "capabilities": {"roots": {}, padding + "x": {}},
+                    "clientInfo": {"name": "tests", "version": "1" + padding}}})
+                ident = http.answer().headers["mcp-session-id"]
+            with server.http_connection() as http:
+                http.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}, Mcp_Session_Id=ident)
+                call = editor.call()
+                assert call["params"]["context"]["client"] == client
+                assert call["params"]["context"]["capabilities"].pop("roots") == {}
+                assert len(call["params"]["context"]["capabilities"]) == (0 if padding else 1)
+                editor.say(call, "done")
+                assert http.answer().status == 200
+        session = server.session()
+        answer = session.request("resources/subscribe", {"uri": "a:" + "b" * 5000}).json
+        assert "too long" in answer["error"]["message"]
 
 
 def test_F7_what_the_modern_era_does_not_have(server):

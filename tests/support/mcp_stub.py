@@ -195,6 +195,24 @@ def pretty(request):
         b"\n", b"\r\n"))
 
 
+def impostor(request):
+    """Answers another request before its own, here and in the streams of the sessions."""
+    other = {"jsonrpc": "2.0", "id": request.params["arguments"]["id"], "result": text_result("not mine")}
+    for stream in list(STREAMS):
+        stream.put(other)
+    request.open_events()
+    request.event(other)
+    request.event(request.message_of(result=text_result("mine")))
+    request.event(request.message_of(result=text_result("mine again")))
+    request.close_events()
+
+
+def null_id_in_stream(request):
+    request.open_events()
+    request.event({"jsonrpc": "2.0", "id": None, "error": {"code": -32602, "message": "no"}})
+    request.close_events()
+
+
 def announce(request):
     for stream in list(STREAMS):
         stream.put({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "stream"}})
@@ -207,6 +225,7 @@ TOOLS = {
     "ask": ask_client, "parts": in_parts, "hang": hang, "safe_hang": hang,
     "die": die_once, "safe_die": die_once, "drop": drop, "safe_drop": drop, "drop_in_stream": drop_in_stream,
     "wait": wait_a_while, "forget": forget, "many": many_events, "pretty": pretty, "announce": announce,
+    "impostor": impostor, "null_id_in_stream": null_id_in_stream,
     "garbage": lambda r: r.send(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"),
     "wrong_id": lambda r: r.reply(200, b'{"jsonrpc":"2.0","id":"other","result":{}}'),
     "null_id": lambda r: r.reply(400, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"no"}}'),

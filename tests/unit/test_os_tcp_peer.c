@@ -1,4 +1,5 @@
 /* Whose process is at the other end of a TCP connection within this machine. */
+#include "../../launcher/os/linux/tcp_table.h"
 #include "../../launcher/os/os.h"
 #include "os_unit.h"
 
@@ -6,6 +7,8 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 /* How a client connects. */
@@ -176,6 +179,55 @@ static void test_peer_of_another_user(void **state) {
     assert_int_equal(unit_child_finish(&child), 0);
 }
 
+/* Its port is another process's now, which listens there: that one has not connected to us. */
+static void test_peer_that_is_gone_from_a_port_in_use(void **state) {
+    struct tcp_end ours = {.port = 0}, peers = {.port = 0};
+    struct tcp_row row;
+    int second = 1, on = 1;
+    uint32_t user;
+    (void)state;
+    int listener = open_listener(false, &ours.port), other = socket(AF_INET, SOCK_STREAM, 0);
+    int client = join("127.0.0.1", "127.0.0.1", ours.port);
+    int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(connection >= 0 && other >= 0);
+    assert_int_equal(os_socket_port(client, &peers.port), 0);
+    inet_pton(AF_INET6, "::ffff:127.0.0.1", &ours.address);
+    peers.address = ours.address;
+    /* The system forgets the closed end after this time. */
+    assert_int_equal(setsockopt(client, IPPROTO_TCP, TCP_LINGER2, &second, sizeof second), 0);
+    close(client);
+    for (int i = 0; i < 500 && tcp_table_find(&peers, &ours, &row) == 0; i++)
+        usleep(20000);
+    assert_int_equal(tcp_table_find(&peers, &ours, &row), -ENOENT);
+    struct sockaddr_storage address;
+    socklen_t length = make_address(&address, "127.0.0.1", peers.port);
+    setsockopt(other, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    assert_int_equal(bind(other, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(other, 1), 0);
+    assert_int_equal(os_tcp_peer_user(connection, &user), -ESRCH);
+    close(other);
+    close(connection);
+    close(listener);
+}
+
+/* Who cannot be asked for lack of descriptors, which a crowd can cause, is nobody's friend. */
+static void test_nothing_left_to_ask_with(void **state) {
+    struct rlimit before, none = {.rlim_cur = 3};
+    struct pair pair;
+    uint32_t user;
+    int rc;
+    (void)state;
+    pair_init(&pair);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rc = os_tcp_peer_user(pair.connection, &user);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(rc, -ESRCH);
+    assert_true(is_ours(pair.connection));
+    pair_finish(&pair);
+}
+
 static void test_not_a_tcp_connection(void **state) {
     int ends[2];
     uint16_t port;
@@ -233,9 +285,14 @@ static void test_without_sock_diag(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(test_own_connections),      TEST(test_peer_that_has_said_all),
-        TEST(test_peer_that_is_gone),    TEST(test_peer_of_another_user),
-        TEST(test_not_a_tcp_connection), TEST(test_without_sock_diag),
+        TEST(test_own_connections),
+        TEST(test_peer_that_has_said_all),
+        TEST(test_peer_that_is_gone),
+        TEST(test_peer_of_another_user),
+        TEST(test_not_a_tcp_connection),
+        TEST(test_without_sock_diag),
+        TEST(test_peer_that_is_gone_from_a_port_in_use),
+        TEST(test_nothing_left_to_ask_with),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,8 +43,17 @@ static void test_hosts(void **state) {
 }
 
 static void test_origins(void **state) {
-    static const char *const ours[] = {"http://localhost:8000", "http://127.0.0.1:8000",
-                                       "HTTP://[::1]:8000"};
+    static const struct {
+        const char *origin, *host;
+    } ours[] = {{"http://localhost:8000", "localhost:8000"},
+                {"http://127.0.0.1:8000", "127.0.0.1"},
+                {"HTTP://[::1]:8000", "[::1]:8000"},
+                {"http://LocalHost:8000", "localHost:8000"}},
+      others[] = {{"http://localhost:8000", "127.0.0.1:8000"},
+                  {"http://127.0.0.2:8000", "127.0.0.1:8000"},
+                  {"http://127.0.0.1:8000", "127.0.0.11:8000"},
+                  {"http://127.0.0.11:8000", "127.0.0.1:8000"},
+                  {"http://[::1]:8000", "localhost:8000"}};
     static const char *const foreign[] = {"null",
                                           "http://localhost",
                                           "http://localhost:3000",
@@ -60,11 +69,15 @@ static void test_origins(void **state) {
                                           "http://user@localhost"};
     (void)state;
     for (size_t i = 0; i < COUNT(ours); i++)
-        assert_true(http_origin_is_ours(ours[i], 8000));
+        assert_true(http_origin_is_ours(ours[i].origin, ours[i].host, 8000));
+    for (size_t i = 0; i < COUNT(others); i++)
+        if (http_origin_is_ours(others[i].origin, others[i].host, 8000))
+            fail_msg("let in: %s at %s", others[i].origin, others[i].host);
     for (size_t i = 0; i < COUNT(foreign); i++)
-        if (http_origin_is_ours(foreign[i], 8000))
+        if (http_origin_is_ours(foreign[i], "localhost:8000", 8000) ||
+            http_origin_is_ours(foreign[i], "127.0.0.1:8000", 8000))
             fail_msg("let in: %s", foreign[i]);
-    assert_true(http_origin_is_ours("http://localhost", 80));
+    assert_true(http_origin_is_ours("http://localhost", "localhost", 80));
 }
 
 static void test_accept(void **state) {

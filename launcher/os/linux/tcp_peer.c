@@ -8,6 +8,7 @@
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -67,7 +68,15 @@ static struct diag_request diag_question(const struct tcp_end *source,
     return request;
 }
 
-static int diag_answer(int fd, struct tcp_row *row) {
+/* Where no connection is left, the kernel takes a listener at its end for the answer: some other
+ * process's that has the port now. */
+static bool is_asked_for(const struct inet_diag_msg *message, const struct diag_request *request) {
+    return message->idiag_state != TCP_LISTEN &&
+           message->id.idiag_sport == request->body.id.idiag_sport &&
+           message->id.idiag_dport == request->body.id.idiag_dport;
+}
+
+static int diag_answer(int fd, const struct diag_request *request, struct tcp_row *row) {
     union {
         struct nlmsghdr header;
         char bytes[1024];
@@ -80,6 +89,8 @@ static int diag_answer(int fd, struct tcp_row *row) {
         return -ENOENT; /* an error: no such socket, or no such service */
     struct inet_diag_msg message;
     memcpy(&message, NLMSG_DATA(&reply.header), sizeof message);
+    if (!is_asked_for(&message, request))
+        return -ENOENT;
     row->user = message.idiag_uid;
     row->inode = message.idiag_inode;
     row->kind = message.idiag_inode ? TCP_ROW_CONNECTED : TCP_ROW_LEFTOVER;
@@ -96,9 +107,14 @@ static int diag_find(const struct tcp_end *local, const struct tcp_end *remote,
         return -errno;
     int rc = sendto(fd, &request, sizeof request, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0
                  ? -errno
-                 : diag_answer(fd, row);
+                 : diag_answer(fd, &request, row);
     close(fd);
     return rc;
+}
+
+/* For lack of something that others can use up. */
+static bool is_shortage(int rc) {
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
 }
 
 int os_tcp_peer_user(os_handle connection, uint32_t *user) {
@@ -111,7 +127,7 @@ int os_tcp_peer_user(os_handle connection, uint32_t *user) {
         return rc;
     if (diag_find(&peers, &ours, &row) < 0)
         rc = tcp_table_find(&peers, &ours, &row);
-    if (rc == -ENOENT || (rc == 0 && row.kind != TCP_ROW_CONNECTED))
+    if (rc == -ENOENT || is_shortage(rc) || (rc == 0 && row.kind != TCP_ROW_CONNECTED))
         return -ESRCH;
     if (rc == 0)
         *user = row.user;

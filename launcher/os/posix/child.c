@@ -48,8 +48,8 @@ static int spawn(struct os_child *child, int output, const char *path, char *con
     rc = posix_spawnattr_init(&attributes);
     if (rc == 0) {
         set_attributes(&attributes);
+        posix_spawn_file_actions_adddup2(&actions, output, 1); /* first: it may be 0 itself */
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, output, 1);
         rc = posix_spawn(&pid, path, &actions, &attributes, words, environment);
         posix_spawnattr_destroy(&attributes);
     }

@@ -1,0 +1,108 @@
+"""TetherServer in one editor that all these tests share: values that make no sense, and scripts that do what
+they like while they are told something. Rows F8, A10."""
+import json
+
+import pytest
+
+from harness import free_ports, wait_gone
+from plugin_scene import shared_scene
+from tether import SERVER
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    yield from shared_scene(str(tmp_path_factory.mktemp("scene")))
+
+
+# ---- properties ----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("values, word", [
+    ("http_port = -1", "--http-port"), ("http_port = 65536", "--http-port"), ("http_port = NAN", "--http-port"),
+    ("ws_port = 9223372036854775807", "--ws-port"), ('ports = "any"', "--ports"), ('ready = "soon"', "--ready"),
+    ('restart_policy = "sometimes"', "--restart"), ('owner_aliases = PackedStringArray(["A=B"])', "--owner-env"),
+    ('command = PackedStringArray([""])', "no server command"), ('launcher = "res://no such"', "cannot run"),
+    ('command = PackedStringArray(["x".repeat(3000000)])', "cannot run")])
+def test_F8_a_value_that_makes_no_sense_is_told(scene, values, word):
+    server = scene.server("values")
+    scene.run("%s.%s" % (server.reach, values))
+    server.do("start")
+    told = server.expect("failed")
+    assert word in told["message"] and "without a word" not in told["message"], told
+    server.wait_state("failed")
+    assert server.status()["message"] == told["message"]
+    scene.run('driver.servers.erase("values")')
+
+
+def test_F8_the_environment_takes_what_can_be_a_variable(scene, tmp_path):
+    report = tmp_path / "environment"
+    server = scene.server("environment", command=["/bin/sh", "-c", 'env >%s; exec "$0"' % report, SERVER])
+    scene.run('%s.environment = {"NUMBER": 5, "A=B": "x", "": "y", "EMPTY": "", "LINES": "1\\n2", 7: 8, &"NAME": &"n",'
+              ' "TETHER_OWNER_PID": "1"}' % server.reach)
+    server.start()
+    lines = report.read_text().splitlines()
+    assert {"NUMBER=5", "EMPTY=", "LINES=1", "2", "NAME=n", "TETHER_OWNER_PID=%d" % scene.pid} <= set(lines)
+    assert not [line for line in lines if line.startswith(("A=", "="))]
+    server.stop()
+
+
+# ---- scripts that are told something -------------------------------------------------------------
+
+def on_state(server, code):
+    """Has a piece of script run, with `state` and `server`, whenever the server tells its state."""
+    lines = "\n".join("\t" + line for line in code.splitlines())
+    server.scene.run('var weak: WeakRef = weakref(%s)\n'
+                     'driver.kept["handler"] = func(state: String) -> void:\n'
+                     '\tvar server: RefCounted = weak.get_ref()\n%s\n'
+                     '%s.connect("state_changed", driver.kept["handler"])' % (server.reach, lines, server.reach))
+
+
+def test_A10_a_handler_that_detaches_hears_no_more_of_that_session(scene):
+    server = scene.server("detaching")
+    # The frame is held up until much has come, so that there is more behind the one that is answered so.
+    on_state(server, 'if state == "launching":\n\tOS.delay_msec(500)\n'
+                     'if state == "ready" and server.get_status()["client_state"] == "ready":\n\tserver.detach("disable")')
+    server.do("start")
+    server.wait_state("ready")
+    daemon = server.daemon_pid()
+    wait_gone(daemon)
+    scene.run("for frame in 20:\n\tawait Engine.get_main_loop().process_frame")
+    assert server.call("get_state") == "off" and server.states() == ["launching", "ready", "off"]
+    assert server.status()["bridged"] is False and server.ports_are_free()
+
+
+def test_A10_a_handler_that_starts_anew_gets_a_new_session(scene):
+    server = scene.server("renewing")
+    on_state(server, 'if state == "ready" and not driver.kept.get("done"):\n\tdriver.kept["done"] = true\n'
+                     '\tserver.detach("disable")\n\tserver.start()\n\tserver.restart()\n\tserver.stop()\n\tserver.start()')
+    server.do("start")
+    for state in ("ready", "off", "launching", "ready"):
+        server.wait_state(state)
+    assert server.call("get_state") == "ready"
+    scene.run('driver.kept.erase("done")')
+    server.stop()
+    assert server.ports_are_free()
+
+
+def test_A10_a_handler_may_drop_the_server(scene):
+    server = scene.server("dropped")
+    on_state(server, 'if state == "ready":\n\tdriver.kept["pid"] = server.get_status()["daemon"]["pid"]\n'
+                     '\tdriver.servers.erase("dropped")')
+    server.do("start")
+    server.wait_state("ready")
+    wait_gone(scene.run('return driver.kept["pid"]'))
+    assert server.ports_are_free()
+
+
+# ---- restart -------------------------------------------------------------------------------------
+
+def test_F8_restart_of_a_stopped_server_takes_the_properties_of_now(scene):
+    server = scene.server("restarting")
+    server.start()
+    server.stop()
+    server.http, server.ws = free_ports()
+    server.set(http_port=server.http, ws_port=server.ws)
+    server.do("restart")
+    server.wait_state("ready")
+    assert server.status()["server"]["http_port"] == server.http
+    assert scene.run("return %s.active" % server.reach) is True
+    server.stop()

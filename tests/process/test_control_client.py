@@ -1,0 +1,232 @@
+"""The extension's session with the launcher, without the engine: orders in any order, daemons that die or
+hang, and an end that never takes long. Rows A1, A10, E6."""
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+
+import pytest
+
+from fake_daemon import FakeDaemon
+from harness import LIMIT, TETHER, Process, children_of, describe, wait_gone
+from mcp import BuiltIn
+from scene import wait_until
+from tether import PROGRAMS, SERVER, Instance
+
+DRIVE = os.environ.get("TETHER_CLIENT_DRIVE") or os.path.join(PROGRAMS, "client_drive")
+HURRIED_MS = 1500  # for an end in a hurry; 300 are given to the last word, the rest is a busy machine's
+STATES = {"launching", "starting", "ready", "backoff", "stopping", "stopped", "failed", "blocked", "lost"}
+
+
+class Drive(Process):
+    def __init__(self, instance, *options, command=(SERVER,), program=TETHER, env=None):
+        words = instance.ports + ["--grace-ms", "50", "--stop-grace-ms", "1000"] + list(options)
+        super().__init__([DRIVE, program] + words + (["--"] + list(command) if command else []),
+                         dict(instance.env, **(env or {})), stdin=subprocess.PIPE)
+        self.seen = 0
+
+    def tell(self, *lines):
+        self.popen.stdin.write("".join(line + "\n" for line in lines).encode())
+        self.popen.stdin.flush()
+
+    def next(self, pattern, limit=LIMIT):
+        """Waits for a line that matches, after those that were waited for before."""
+        match = self.expect(r"\A(?s:.{%d})(?s:.*?)(?:^%s$)" % (self.seen, pattern), limit)
+        self.seen = match.end()
+        return match
+
+    def state(self, *names):
+        """Waits for the next of these states and returns its name."""
+        return self.next(r"state (%s) .*" % "|".join(names)).group(1)
+
+    def files(self):
+        self.tell("files")
+        return int(self.next(r"files (\d+)").group(1))
+
+    def files_at_rest(self):
+        """What is open without a client; the library for loops keeps something from the first time on."""
+        self.tell("new", "hurry -")
+        self.destroy()
+        return self.files()
+
+    def destroy(self):
+        """Waits for the client's end and returns how long it took."""
+        self.tell("destroy")
+        return int(self.next(r"destroyed (\d+)").group(1))
+
+    def end(self):
+        self.popen.stdin.close()
+        assert self.wait() == 0, self.output[-2000:]
+
+    def stop(self):
+        if not self.popen.stdin.closed:
+            try:
+                self.popen.stdin.close()
+            except BrokenPipeError:
+                pass
+        super().stop()
+        for pid in children_of(os.getpid()):  # a daemon whose launch was ended goes by itself, for its owner is dead
+            if "tether daemon" in describe(pid):
+                wait_gone(pid)
+
+
+@pytest.fixture
+def instance(state_dir):
+    with Instance(state_dir) as made:
+        yield made
+
+
+def daemon_of(drive):
+    found = re.findall(r'"daemon":\{"pid":(\d+)', drive.output)
+    return int(found[-1]) if found else 0
+
+
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+ORDERS = ["start", "start", "start", "stop", "force", "restart", "setup", "activate", "offer"]
+
+
+def go_through_it(drive, dice):
+    """One client's life, from its start to its end in a hurry."""
+    drive.tell("new", "start")
+    if dice.random() < 0.3:
+        drive.state("ready", "failed")
+    for _ in range(dice.randrange(12)):
+        drive.tell(*dice.choices(ORDERS, k=dice.randrange(1, 4)))
+        drive.tell(dice.choice(["nap", "sleep"]) + " %d" % dice.choice([0, 0, 1, 5, 30, 80]))
+        if dice.random() < 0.15:
+            drive.files()  # all orders so far have been given
+            if daemon_of(drive):
+                send(daemon_of(drive), signal.SIGKILL)
+    if dice.random() < 0.5:
+        drive.tell("leave " + dice.choice(["disable", "reload", "restart", "-"]), "nap %d" % dice.choice([0, 3, 50]))
+    drive.tell("hurry " + dice.choice(["quit", "disable", "reload", "-"]))
+    assert drive.destroy() < HURRIED_MS
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_E6_orders_in_any_order_while_the_daemon_is_killed_now_and_then(instance, seed):
+    """Whatever was going on, the end in a hurry comes soon; no file stays open; and it works afterwards."""
+    dice = random.Random(seed)
+    with Drive(instance, command=() if seed % 2 else (SERVER,)) as drive:
+        files = drive.files_at_rest()
+        for _ in range(12):
+            go_through_it(drive, dice)
+        assert drive.files() == files
+        drive.tell("new", "start")
+        assert drive.state("ready", "failed", "blocked") == "ready"
+        drive.tell("force")
+        drive.state("stopped")
+        drive.tell("hurry quit")
+        drive.destroy()
+        assert drive.files() == files
+        assert set(re.findall(r"^state (\S+)", drive.output, re.MULTILINE)) <= STATES
+        drive.end()
+
+
+def test_A10_the_end_comes_soon_when_the_daemon_does_not_answer(instance):
+    """Stopped while connected, while being connected to, and a launch that hangs."""
+    with Drive(instance) as drive:
+        drive.tell("new", "start")
+        drive.state("ready")
+        daemon = daemon_of(drive)
+        send(daemon, signal.SIGSTOP)
+        drive.tell("hurry quit")
+        assert drive.destroy() < HURRIED_MS
+        drive.tell("new", "start")
+        drive.state("launching")
+        drive.tell("nap 50", "hurry quit")
+        assert drive.destroy() < HURRIED_MS
+        send(daemon, signal.SIGCONT)
+        drive.tell("new", "start")
+        drive.state("ready")
+        drive.tell("force")
+        drive.state("stopped")
+        wait_gone(daemon)
+        drive.tell("hurry -")
+        drive.destroy()
+        drive.end()
+
+
+@pytest.mark.parametrize("hangs", ["exec sleep 1000", "exec >&-; exec sleep 1000"])
+def test_A10_a_launch_that_hangs_is_ended(instance, tmp_path, hangs):
+    program = tmp_path / "hangs"
+    program.write_text("#!/bin/sh\n%s\n" % hangs)
+    program.chmod(0o700)
+    with Drive(instance, program=str(program)) as drive:
+        drive.tell("new", "start")
+        drive.state("launching")
+        drive.tell("nap 30", "hurry quit")
+        assert drive.destroy() < HURRIED_MS
+        drive.end()
+
+
+def test_E6_a_stop_while_the_daemon_is_looked_for_is_the_end(instance, tmp_path):
+    """It is not looked for again, or even started, for nothing but to be stopped."""
+    program, mark = tmp_path / "launcher", tmp_path / "gone"
+    program.write_text('#!/bin/sh\ntest ! -e %s || exit 1\nexec %s "$@"\n' % (mark, TETHER))
+    program.chmod(0o700)
+    with Drive(instance, program=str(program)) as drive:
+        drive.tell("new", "start")
+        drive.state("ready")
+        mark.touch()
+        send(daemon_of(drive), signal.SIGKILL)
+        drive.state("lost")
+        drive.tell("stop")
+        assert drive.state("stopped", "failed", "ready") == "stopped"
+        mark.unlink()
+        drive.tell("start")
+        assert drive.next(r"state (\S+) .*").group(1) == "launching"
+        drive.state("ready")
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()
+
+
+def test_A10_one_that_is_refused_while_it_leaves_is_gone(instance):
+    """The daemon speaks another protocol, as one of a later release may: there is nobody to take leave of."""
+    with FakeDaemon(instance) as daemon, Drive(instance) as drive:
+        drive.tell("new", "start")
+        daemon.be_adopted()
+        daemon.accept()
+        drive.tell("leave disable", "nap 50")
+        drive.files()
+        daemon.say(type="error", code="protocol", message="this daemon speaks protocol 7")
+        assert drive.destroy() < HURRIED_MS
+        drive.end()
+
+
+def test_E6_one_that_is_refused_says_so_once(instance):
+    with FakeDaemon(instance) as daemon, Drive(instance) as drive:
+        drive.tell("new", "start")
+        daemon.be_adopted()
+        daemon.accept()
+        daemon.say(type="error", code="protocol", message="this daemon speaks protocol 7")
+        assert drive.next(r"failed (\d+) (.*)").groups() == ("1", "this daemon speaks protocol 7")
+        drive.state("failed")
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()
+
+
+def test_F7_whatever_a_tool_returns_the_call_is_answered(state_dir):
+    """Also a NUL in its arguments, and a result that is larger than a message may be."""
+    with BuiltIn(state_dir) as instance, Drive(instance, command=()) as drive:
+        drive.tell("new", "start", "offer")
+        drive.next("bridge connected")
+        wait_until(lambda: "echo" in json.dumps(instance.modern("tools/list")[2]), "the tool is listed")
+        for arguments in ({"a": "x\0y"}, {"a": [1, 2.5, None, {"b": "€"}]}):
+            result = instance.modern("tools/call", {"name": "echo", "arguments": arguments})[2]["result"]
+            assert json.loads(result["content"][0]["text"]) == arguments
+        result = instance.modern("tools/call", {"name": "echo", "arguments": {"size": 33 << 20}})[2]["result"]
+        assert result["isError"] and "32 MiB" in result["content"][0]["text"]
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()

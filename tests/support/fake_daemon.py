@@ -1,0 +1,66 @@
+"""What holds the lock and the socket of an instance, as a daemon does, and says what a test tells it to."""
+import fcntl
+import json
+import os
+import socket
+import struct
+
+from harness import LIMIT
+from tether import identity
+
+
+class FakeDaemon:
+    def __init__(self, instance):
+        self.instance = instance
+        self.stream = self.lines = None
+        os.mkdir(instance.directory, 0o700)
+        self.lock = os.open(os.path.join(instance.directory, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.fcntl(self.lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.settimeout(LIMIT)
+        self.listener.bind(os.path.join(instance.directory, "control.sock"))
+        self.listener.listen()
+
+    def state(self, name):
+        return {"state": name, "version": "0.1.0", "daemon": identity(os.getpid()),
+                "server": {"state": name, "http_port": self.instance.http, "ws_port": self.instance.ws}}
+
+    def accept(self):
+        """Takes the next connection and hears its hello."""
+        self.hang_up()
+        self.stream, _ = self.listener.accept()
+        self.stream.settimeout(LIMIT)
+        self.lines = self.stream.makefile("r")
+        return self.hear("hello")
+
+    def welcome(self, name):
+        self.accept()
+        self.say(type="welcome", session="1", **self.state(name))
+
+    def hear(self, kind):
+        message = json.loads(self.lines.readline())
+        assert message["type"] == kind, message
+        return message
+
+    def say(self, **message):
+        self.stream.sendall(json.dumps(message).encode() + b"\n")
+
+    def be_adopted(self):
+        """Goes along with a `tether launch` that has an owner."""
+        self.welcome("ready")
+        for kind in ("adopt", "status"):
+            self.say(id=self.hear(kind)["id"], ok=True, type=kind, **self.state("ready"))
+
+    def hang_up(self):
+        if self.stream:
+            self.lines.close()
+            self.stream.close()
+            self.stream = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.hang_up()
+        self.listener.close()
+        os.close(self.lock)
