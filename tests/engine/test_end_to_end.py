@@ -225,13 +225,14 @@ def test_E6_F7_call_while_the_editor_is_blocked_is_told_so(whole):
         assert 4.5 < time.monotonic() - began < 6.4
         assert blocked.finish() == "awake"
         assert other.call("greet") == "Hello, you!"
-    whole.run('driver.kept["foreign"].free()\ndriver.kept.erase("foreign")')
+        whole.run('driver.kept["foreign"].free()\ndriver.kept.erase("foreign")')
+        wait_until(lambda: "block" not in client.tools(), "its tools went with it")
 
 
 def test_A1_library_is_reloaded_in_the_middle(whole):
     with whole.client() as client:
         before = set(client.tools())
-        whole.run(RELOAD)
+        assert whole.run(RELOAD) == 0
         steadily(lambda: client.call("editor_state"))
         wait_until(lambda: set(client.tools()) == before, "the same tools")
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from mcp_client import McpError
-from whole import OWN_TOOLS, Whole
+from whole import OWN_TOOLS, Whole, until
 
 # What tells the editor's user of a mistake that a client made belongs into the log.
 TOLD = ("SCRIPT ERROR: Parse Error", "SCRIPT ERROR: Compile Error", "Failed loading resource")
@@ -89,6 +89,7 @@ def odd(tmp_path_factory):
         process.running.remove(process)
         yield made
         process.running.append(process)
+        until(made.client, "editor_state", lambda state: "busy" not in state)  # a scan is not cut short
         made.client.close()
         assert [line for line in made.whole.close() if not any(words in line for words in TOLD)] == []
 
