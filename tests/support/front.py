@@ -205,7 +205,7 @@ class Scene:
         self.fronts = []
 
     def start(self, *options, command=STUB, **more):
-        argv = self.instance.argv("mcp", *self.instance.options, *options, "--", *command)
+        argv = self.instance.argv("mcp", *self.instance.options, *options, *(["--", *command] if command else []))
         front = Front(argv, self.env, **dict(self.more, **more))
         self.fronts.append(front)
         return front
