@@ -146,7 +146,9 @@ class ToolsEditor:
         self.until("editor_state", lambda state: "busy" not in state)
 
     def quit(self, expected=()):
-        """Closes the editor in order; returns the complaints that no pattern of expected names."""
+        """Closes the editor in order; returns the complaints that no pattern of expected names. Not during a
+        scan, at which the engine itself leaves objects behind now and then."""
+        self.until("editor_state", lambda state: "scans" not in state.get("busy", ""))
         self.request(op="quit")
         status = self.process.wait()
         assert status == 0, (status, self.process.output[-3000:])
