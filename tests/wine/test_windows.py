@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from harness import BUILD, run
+from harness import BUILD, descendants_of, run, wait_gone
 
 WINE = "/usr/lib/wine/wine64"
 WINESERVER = "/usr/lib/wine/wineserver64"
@@ -22,6 +22,8 @@ def wine():
         result = run([WINE] + list(arguments), env, limit=120)
         run([WINESERVER, "-k"], env)
         run([WINESERVER, "-w"], env)
+        for pid in descendants_of(os.getpid()):
+            wait_gone(pid)  # the server has let go of them, the kernel perhaps not yet
         return result
 
     return run_in_wine
