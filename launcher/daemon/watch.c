@@ -71,10 +71,6 @@ int watch_create(struct watch **out, uv_loop_t *loop, const struct os_identity *
     return 0;
 }
 
-const struct os_process *watch_process(const struct watch *watch) {
-    return &watch->process;
-}
-
 static void on_closed(uv_handle_t *handle) {
     struct watch *watch = handle->data;
     os_process_close(&watch->process);

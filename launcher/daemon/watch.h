@@ -17,9 +17,6 @@ typedef void (*watch_fn)(void *context, const struct os_identity *identity);
 int watch_create(struct watch **watch, uv_loop_t *loop, const struct os_identity *identity,
                  uint32_t poll_ms, watch_fn fn, void *context);
 
-/* The process as it is held on to, for signals. */
-const struct os_process *watch_process(const struct watch *watch);
-
 /* Also accepts NULL. */
 void watch_destroy(struct watch *watch);
 

@@ -69,7 +69,8 @@ static int on_headers_complete(llhttp_t *parser) {
         return 0; /* the answer proper is still to come */
     answer->status = parser->status_code;
     answer->is_stream = answer->is_stream && answer->status < 300;
-    answer->events->head(answer);
+    if (answer->events->head)
+        answer->events->head(answer);
     return 0;
 }
 

@@ -18,7 +18,7 @@ enum {
 struct answer;
 
 struct answer_events {
-    /* The head is there: status, session and is_stream are known. */
+    /* The head is there: status, session and is_stream are known. May be NULL. */
     void (*head)(struct answer *answer);
     /* An event of a stream. Returns false to stop. */
     bool (*message)(struct answer *answer, const char *data, size_t length);

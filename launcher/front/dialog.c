@@ -215,7 +215,7 @@ static void on_replay_done(struct exchange *exchange, struct answer *answer, int
     front_settle(front);
 }
 
-static const struct exchange_events replay_events = {NULL, on_replay_message, on_replay_done};
+static const struct exchange_events replay_events = {on_replay_message, on_replay_done};
 
 static void say(struct front *front, struct blob *line) {
     struct dialog *dialog = &front->dialog;
@@ -343,7 +343,7 @@ static void on_stream_done(struct exchange *exchange, struct answer *answer, int
     front_settle(front);
 }
 
-static const struct exchange_events stream_events = {NULL, on_stream_message, on_stream_done};
+static const struct exchange_events stream_events = {on_stream_message, on_stream_done};
 
 static void open_stream(struct front *front) {
     struct dialog *dialog = &front->dialog;
@@ -380,7 +380,7 @@ static void on_goodbye_done(struct exchange *exchange, struct answer *answer, in
     front_settle(exchange->context);
 }
 
-static const struct exchange_events goodbye_events = {NULL, NULL, on_goodbye_done};
+static const struct exchange_events goodbye_events = {NULL, on_goodbye_done};
 
 bool dialog_end(struct front *front) {
     struct dialog *dialog = &front->dialog;

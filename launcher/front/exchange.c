@@ -74,13 +74,6 @@ static void connection_close(struct connection *connection) {
 
 /* ---- reading ---- */
 
-static void on_answer_head(struct answer *answer) {
-    struct connection *connection = answer->context;
-    struct exchange *exchange = connection->exchange;
-    if (exchange && exchange->events->head)
-        exchange->events->head(exchange, answer);
-}
-
 static bool on_answer_message(struct answer *answer, const char *data, size_t length) {
     struct connection *connection = answer->context;
     struct exchange *exchange = connection->exchange;
@@ -88,7 +81,7 @@ static bool on_answer_message(struct answer *answer, const char *data, size_t le
            !connection->closed;
 }
 
-static const struct answer_events answer_events = {on_answer_head, on_answer_message};
+static const struct answer_events answer_events = {.message = on_answer_message};
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
     struct connection *connection = handle->data;
@@ -275,7 +268,6 @@ void pool_init(struct pool *pool, uv_loop_t *loop) {
 }
 
 void pool_finish(struct pool *pool) {
-    pool->closing = true;
     while (pool->busy)
         connection_close(pool->busy);
     while (pool->idle)

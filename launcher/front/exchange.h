@@ -17,13 +17,11 @@ struct pool {
     uv_loop_t *loop;
     struct connection *busy, *idle; /* lists */
     size_t busy_count, idle_count;
-    bool paused; /* nothing is read, because nobody takes it */
-    bool closing;
+    bool paused;        /* nothing is read, because nobody takes it */
     char buffer[65536]; /* lent to one connection after the other */
 };
 
 struct exchange_events {
-    void (*head)(struct exchange *exchange, const struct answer *answer);
     bool (*message)(struct exchange *exchange, const struct answer *answer, const char *data,
                     size_t length);
     /* The end, called once and never from within exchange_start; then the exchange is over and may

@@ -285,7 +285,7 @@ static void on_done(struct exchange *exchange, struct answer *answer, int code) 
     front_settle(front);
 }
 
-static const struct exchange_events events = {NULL, on_message, on_done};
+static const struct exchange_events events = {on_message, on_done};
 
 /* ---- sending ---- */
 

@@ -1,4 +1,5 @@
-/* Visits every state that the lifecycle machine can reach, and checks the ten rules in each step.
+/* F10: visits every state that the lifecycle machine can reach, and checks the ten rules in each
+ * step.
  *
  * For each scenario a breadth-first search runs to a fixed point: all events in all orders, at
  * every tick between the deadlines and on both sides of each. Because it is breadth-first, the

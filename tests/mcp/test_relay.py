@@ -10,6 +10,7 @@ import websockets
 
 from harness import LIMIT
 from mcp import LEGACY, BuiltIn
+from scene import wait_until
 
 PROMPTLY = 5.0  # seconds; nothing here has to wait for a limit of the server's
 
@@ -33,14 +34,6 @@ def words(result):
 def tool_names(server):
     _, _, answer = server.modern("tools/list")
     return [tool["name"] for tool in answer["result"]["tools"]]
-
-
-def wait_until(check, what):
-    """For what has no event on our side: that a connection's end has reached the server."""
-    end = time.monotonic() + LIMIT
-    while not check():
-        assert time.monotonic() < end, "never: " + what
-        time.sleep(0.01)
 
 
 class Later:

@@ -9,8 +9,9 @@ import time
 
 import pytest
 
-from clients import Peer, wait_until
+from clients import Peer
 from harness import Process
+from scene import wait_until
 from tether import SERVER, Instance, http_get
 
 LONGEST = 65536  # bytes of a line, without its newline

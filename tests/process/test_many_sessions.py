@@ -4,9 +4,9 @@ import os
 import re
 import sys
 
-from clients import check_peak, wait_for, wait_until, watch
+from clients import check_peak, wait_for, watch
 from harness import LIMIT, Process
-from scene import stays
+from scene import stays, wait_until
 from tether import Instance
 
 NAME = "/games/" + "x" * 900  # makes states long, so that few of them fill what is between the processes

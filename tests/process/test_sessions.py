@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from clients import Peer, wait_for, wait_until, watch
+from clients import Peer, wait_for, watch
 from harness import wait_gone
+from scene import wait_until
 from tether import Instance, identity, start_owner
 
 

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from clients import check_peak, wait_until
+from clients import check_peak
 from harness import LIMIT, Process, children_of, descendants_of, wait_gone
+from scene import wait_until
 from tether import SERVER, Instance, http_get
 
 LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (stdout|stderr|launcher) .*$")

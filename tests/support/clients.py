@@ -154,14 +154,6 @@ def watch(instance):
     return control
 
 
-def wait_until(condition, what, limit=LIMIT):
-    """For what no system tells, such as that a zombie was collected by its parent. Looks often."""
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, "not within %g s: %s" % (limit, what)
-        time.sleep(0.002)
-
-
 def wait_failed(result):
     """A daemon that reported a failure is about to end."""
     assert result["result"] == "failed", result

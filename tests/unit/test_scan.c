@@ -195,9 +195,9 @@ static void test_last_of_two_keys_counts_and_long_texts_do_not(void **state) {
     assert_non_null(text);
     assert_int_equal(scan_text(&scan, "{\"id\":1,\"id\":\"two\",\"method\":\"m\"}"), 0);
     assert_true(scan_is(&scan.texts[SCAN_ID], "two"));
-    strcpy(text, "{\"method\":\"m\",\"id\":\"");
+    memcpy(text, "{\"method\":\"m\",\"id\":\"", 20);
     memset(text + 20, 'x', size);
-    strcpy(text + 20 + size, "\"}");
+    memcpy(text + 20 + size, "\"}", sizeof "\"}");
     assert_int_equal(scan_text(&scan, text), 0);
     assert_true(scan.texts[SCAN_ID].present && !scan.texts[SCAN_ID].scalar);
     assert_false(scan_decode(&scan.texts[SCAN_ID], out, sizeof out));
