@@ -90,7 +90,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t length) {
     }
     if (length > ANSWER_MESSAGE_MAX - answer->body.length)
         return stop(answer, -EMSGSIZE);
-    bytes_add(&answer->body, at, length);
+    buffer_add(&answer->body, at, length);
     return answer->body.failed ? stop(answer, -ENOMEM) : 0;
 }
 
@@ -149,6 +149,6 @@ void answer_end(struct answer *answer) {
 }
 
 void answer_finish(struct answer *answer) {
-    bytes_finish(&answer->body);
+    buffer_finish(&answer->body);
     sse_finish(&answer->sse);
 }

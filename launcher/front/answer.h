@@ -34,7 +34,7 @@ struct answer {
     bool keeps;                      /* the connection may carry another request */
     int code;                        /* negative: why it stopped in the middle */
     char session[ANSWER_HEADER_MAX]; /* Mcp-Session-Id, or "" */
-    struct bytes body;               /* if it is no stream */
+    struct buffer body;              /* if it is no stream */
     struct sse sse;
 
     /* Of the header that is being read. */

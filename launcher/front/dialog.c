@@ -136,7 +136,7 @@ void dialog_initialized(struct front *front) {
     dialog->stream_delay = 0;
 }
 
-void dialog_head(const struct front *front, struct bytes *out, struct head *head) {
+void dialog_head(const struct front *front, struct buffer *out, struct head *head) {
     const struct dialog *dialog = &front->dialog;
     const struct scan *scan = head->scan;
     bool begins = scan && scan_is(&scan->texts[SCAN_METHOD], "initialize") && !head_is_modern(scan);
@@ -220,7 +220,7 @@ static const struct exchange_events replay_events = {on_replay_message, on_repla
 static void say(struct front *front, struct blob *line) {
     struct dialog *dialog = &front->dialog;
     struct head parts = {.method = "POST", .scan = &front->scan, .body = line->length};
-    struct bytes head = {0};
+    struct buffer head = {0};
     scan_all(&front->scan, line->data, line->length);
     dialog_head(front, &head, &parts);
     dialog->replay.events = &replay_events;
@@ -348,7 +348,7 @@ static const struct exchange_events stream_events = {on_stream_message, on_strea
 static void open_stream(struct front *front) {
     struct dialog *dialog = &front->dialog;
     struct head parts = {.method = "GET", .last_event = dialog->stream_last};
-    struct bytes head = {0};
+    struct buffer head = {0};
     dialog->stream_at = 0;
     dialog->stream.events = &stream_events;
     dialog->stream.context = front;
@@ -387,7 +387,7 @@ bool dialog_end(struct front *front) {
     bool alive = dialog->state == DIALOG_OPEN && dialog->id[0] && front->link.ready &&
                  dialog->generation == front->link.generation;
     struct head parts = {.method = "DELETE"};
-    struct bytes head = {0};
+    struct buffer head = {0};
     dialog_lost(front);
     if (!alive)
         return false;

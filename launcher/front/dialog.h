@@ -66,7 +66,7 @@ void dialog_lost(struct front *front);
 
 /* Writes the head of a request, in this session if there is one. What the session says is filled
  * in. */
-void dialog_head(const struct front *front, struct bytes *out, struct head *head);
+void dialog_head(const struct front *front, struct buffer *out, struct head *head);
 
 /* Tells the server that the session is over and settles when it knows. False if
  * there is nothing to tell. */

@@ -19,7 +19,7 @@ struct connection {
     struct connection *next, **link;
     struct exchange *exchange;
     struct answer answer;
-    struct bytes head;
+    struct buffer head;
     struct blob *body;
     uint16_t port;
     bool connected, writing, reading, closed;
@@ -50,7 +50,7 @@ static void list_remove(struct connection *connection, size_t *count) {
 
 static void connection_free(struct connection *connection) {
     answer_finish(&connection->answer);
-    bytes_finish(&connection->head);
+    buffer_finish(&connection->head);
     blob_release(connection->body);
     free(connection);
 }
@@ -162,7 +162,7 @@ static void on_written(uv_write_t *write, int status) {
     connection->writing = false;
     blob_release(connection->body);
     connection->body = NULL;
-    bytes_clear(&connection->head);
+    buffer_clear(&connection->head, BUFFER_KEPT);
 }
 
 static int send_all(struct connection *connection) {
@@ -232,7 +232,7 @@ static int connect_to(struct connection *connection) {
                           on_connected);
 }
 
-int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, struct bytes *head,
+int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, struct buffer *head,
                    struct blob *body) {
     struct connection *connection = take_idle(pool, port);
     bool used = connection != NULL;
@@ -241,12 +241,12 @@ int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, 
     if (!used)
         connection = connection_create(pool, port);
     if (!connection || head->failed) {
-        bytes_finish(head);
+        buffer_finish(head);
         return -ENOMEM;
     }
-    bytes_finish(&connection->head);
+    buffer_finish(&connection->head);
     connection->head = *head;
-    *head = (struct bytes){0};
+    *head = (struct buffer){0};
     connection->body = body ? blob_hold(body) : NULL;
     answer_init(&connection->answer, &answer_events, connection);
     connection->exchange = exchange;

@@ -7,8 +7,9 @@
 
 #include <uv.h>
 
+#include "../buffer.h"
 #include "answer.h"
-#include "bytes.h"
+#include "blob.h"
 
 struct connection;
 struct exchange;
@@ -48,7 +49,7 @@ void pool_pause(struct pool *pool, bool paused);
 
 /* Sends. Takes the bytes of the head; holds the body, which may be NULL. Returns 0 or a negative
  * code, and then `done` is not called. */
-int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, struct bytes *head,
+int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, struct buffer *head,
                    struct blob *body);
 
 /* Ends it by closing its connection; `done` is not called. */

@@ -129,17 +129,17 @@ static void take_response(struct flight *flight, const struct answer *answer, co
 /* An error that the server could not or did not assign: its words, with the id that it belongs to.
  */
 static void take_foreign_error(struct flight *flight, const char *data, struct scan_span error) {
-    struct bytes line = {0};
-    bytes_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
-    bytes_add(&line, flight->id, flight->id_length);
-    bytes_add_text(&line, ",\"error\":");
-    bytes_add(&line, data + error.from, error.to - error.from);
-    bytes_add_text(&line, "}");
+    struct buffer line = {0};
+    buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buffer_add(&line, flight->id, flight->id_length);
+    buffer_add_text(&line, ",\"error\":");
+    buffer_add(&line, data + error.from, error.to - error.from);
+    buffer_add_text(&line, "}");
     if (!line.failed && !flight->cancelled)
         front_output(flight->front, line.data, line.length);
     flight->answered = true;
     flight_uncount(flight);
-    bytes_finish(&line);
+    buffer_finish(&line);
 }
 
 /* What is under an id of some other request does not go on: that one has an answer of its own. */
@@ -315,7 +315,7 @@ static void forget_events(struct flight *flight) {
 static void send_out(struct flight *flight) {
     struct front *front = flight->front;
     bool resumes = flight->last_event != NULL;
-    struct bytes head = {0}, more = {0};
+    struct buffer head = {0}, more = {0};
     struct head parts = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
     int rc;
     if (!resumes) {
@@ -327,7 +327,7 @@ static void send_out(struct flight *flight) {
             hints_repeat(&front->hints, flight->line->data, flight->line->length, &more);
     }
     dialog_head(front, &head, &parts);
-    bytes_finish(&more);
+    buffer_finish(&more);
     flight->exchange.events = &events;
     flight->exchange.context = flight;
     rc = exchange_start(&flight->exchange, &front->pool, front->link.port, &head,

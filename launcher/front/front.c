@@ -36,18 +36,18 @@ void front_say(const char *format, ...) {
 
 void front_answer_error(struct front *front, const char *id, size_t id_length, int code,
                         const char *message) {
-    struct bytes line = {0};
+    struct buffer line = {0};
     char text[32];
-    bytes_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
-    bytes_add(&line, id, id_length);
+    buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buffer_add(&line, id, id_length);
     snprintf(text, sizeof text, ",\"error\":{\"code\":%d,", code);
-    bytes_add_text(&line, text);
-    bytes_add_text(&line, "\"message\":");
-    bytes_add_json(&line, message);
-    bytes_add_text(&line, "}}");
+    buffer_add_text(&line, text);
+    buffer_add_text(&line, "\"message\":");
+    buffer_add_json(&line, message);
+    buffer_add_text(&line, "}}");
     if (!line.failed)
         output_line(&front->output, line.data, line.length);
-    bytes_finish(&line);
+    buffer_finish(&line);
 }
 
 static void set_pressure(struct front *front) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_base64(struct bytes *out, const unsigned char *in, size_t count) {
+static void add_base64(struct buffer *out, const unsigned char *in, size_t count) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t at = 0; at < count; at += 3) {
         size_t here = count - at < 3 ? count - at : 3;
@@ -15,7 +15,7 @@ static void add_base64(struct bytes *out, const unsigned char *in, size_t count)
             group |= in[at + 2];
         for (size_t i = 0; i < 4; i++)
             four[i] = i <= here ? digits[group >> (18 - 6 * i) & 63] : '=';
-        bytes_add(out, four, 4);
+        buffer_add(out, four, 4);
     }
 }
 
@@ -29,27 +29,27 @@ static bool is_plain(const char *value) {
     return strncmp(value, "=?base64?", 9) != 0;
 }
 
-void head_add_value(struct bytes *out, const char *value) {
+void head_add_value(struct buffer *out, const char *value) {
     if (is_plain(value)) {
-        bytes_add_text(out, value);
+        buffer_add_text(out, value);
         return;
     }
-    bytes_add_text(out, "=?base64?");
+    buffer_add_text(out, "=?base64?");
     add_base64(out, (const unsigned char *)value, strlen(value));
-    bytes_add_text(out, "?=");
+    buffer_add_text(out, "?=");
 }
 
 bool head_is_modern(const struct scan *scan) {
     return scan->texts[SCAN_VERSION].scalar && scan->texts[SCAN_VERSION].raw[0] == '"';
 }
 
-static void add_header(struct bytes *out, const char *name, const char *value) {
+static void add_header(struct buffer *out, const char *name, const char *value) {
     if (!value || !value[0])
         return;
-    bytes_add_text(out, name);
-    bytes_add(out, ": ", 2);
+    buffer_add_text(out, name);
+    buffer_add(out, ": ", 2);
     head_add_value(out, value);
-    bytes_add(out, "\r\n", 2);
+    buffer_add(out, "\r\n", 2);
 }
 
 /* What the message names: a tool, a prompt, a resource. */
@@ -60,7 +60,7 @@ static const struct scan_text *named(const struct scan *scan) {
     return scan_is(method, "resources/read") ? &scan->texts[SCAN_URI] : NULL;
 }
 
-static void add_scanned(struct bytes *out, const char *name, const struct scan_text *text) {
+static void add_scanned(struct buffer *out, const char *name, const struct scan_text *text) {
     char value[SCAN_TEXT_MAX];
     if (text && scan_decode(text, value, sizeof value))
         add_header(out, name, value);
@@ -68,7 +68,7 @@ static void add_scanned(struct bytes *out, const char *name, const struct scan_t
 
 /* The stateless era wants in the head what decides where the message goes. A notification says no
  * version itself; then the connection's counts. */
-static void add_routing(struct bytes *out, const struct head *head) {
+static void add_routing(struct buffer *out, const struct head *head) {
     char version[SCAN_TEXT_MAX];
     bool modern = head->scan && head_is_modern(head->scan) &&
                   scan_decode(&head->scan->texts[SCAN_VERSION], version, sizeof version);
@@ -81,27 +81,27 @@ static void add_routing(struct bytes *out, const struct head *head) {
     add_scanned(out, "Mcp-Name", named(head->scan));
 }
 
-void head_write(struct bytes *out, const struct head *head) {
+void head_write(struct buffer *out, const struct head *head) {
     char text[96];
     snprintf(text, sizeof text, "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n", head->method,
              (unsigned)head->port);
-    bytes_add_text(out, text);
+    buffer_add_text(out, text);
     add_routing(out, head);
     add_header(out, "Last-Event-ID", head->last_event);
     if (head->token && head->token[0]) {
-        bytes_add_text(out, "Authorization: Bearer ");
+        buffer_add_text(out, "Authorization: Bearer ");
         head_add_value(out, head->token);
-        bytes_add(out, "\r\n", 2);
+        buffer_add(out, "\r\n", 2);
     }
     if (head->more && head->more->length > 0)
-        bytes_add(out, head->more->data, head->more->length);
+        buffer_add(out, head->more->data, head->more->length);
     if (head->body > 0) {
         snprintf(text, sizeof text, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
                  head->body);
-        bytes_add_text(out, text);
-        bytes_add_text(out, "Accept: application/json, text/event-stream\r\n");
+        buffer_add_text(out, text);
+        buffer_add_text(out, "Accept: application/json, text/event-stream\r\n");
     } else {
-        bytes_add_text(out, "Accept: text/event-stream\r\n");
+        buffer_add_text(out, "Accept: text/event-stream\r\n");
     }
-    bytes_add(out, "\r\n", 2);
+    buffer_add(out, "\r\n", 2);
 }

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-#include "bytes.h"
+#include "../buffer.h"
+#include "blob.h"
 #include "scan.h"
 
 /* What the head says beyond the message. Texts are borrowed; NULL or "": left out. */
@@ -15,16 +16,16 @@ struct head {
     const char *version;    /* MCP-Protocol-Version, unless the message itself says one */
     const char *last_event; /* Last-Event-ID */
     const char *token;
-    const struct bytes *more; /* further lines */
-    const struct scan *scan;  /* of the body; NULL: there is none */
-    size_t body;              /* its length */
+    const struct buffer *more; /* further lines */
+    const struct scan *scan;   /* of the body; NULL: there is none */
+    size_t body;               /* its length */
 };
 
-void head_write(struct bytes *out, const struct head *head);
+void head_write(struct buffer *out, const struct head *head);
 
 /* A value as it may stand in a header: as it is, or as =?base64?…?= if it has anything but
  * printable ASCII, a space at an end, or that form already. */
-void head_add_value(struct bytes *out, const char *value);
+void head_add_value(struct buffer *out, const char *value);
 
 /* Whether the message is of the stateless era: it says its version itself. */
 bool head_is_modern(const struct scan *scan);

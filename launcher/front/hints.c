@@ -99,21 +99,21 @@ static bool is_token(const char *name) {
     return name && name[0] && strspn(name, allowed) == strlen(name);
 }
 
-static void add_parameter(struct bytes *out, const char *name, const json_t *value) {
+static void add_parameter(struct buffer *out, const char *name, const json_t *value) {
     char *dumped = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
     const char *text = dumped ? dumped : json_string_value(value);
     if (text && is_token(name) && !json_is_object(value) && !json_is_array(value)) {
-        bytes_add_text(out, "Mcp-Param-");
-        bytes_add_text(out, name);
-        bytes_add_text(out, ": ");
+        buffer_add_text(out, "Mcp-Param-");
+        buffer_add_text(out, name);
+        buffer_add_text(out, ": ");
         head_add_value(out, text);
-        bytes_add_text(out, "\r\n");
+        buffer_add_text(out, "\r\n");
     }
     free(dumped);
 }
 
 static void repeat_level(const json_t *schema, const json_t *arguments, int depth,
-                         struct bytes *out) {
+                         struct buffer *out) {
     json_t *properties = json_object_get(schema, "properties");
     const char *key;
     json_t *property;
@@ -129,7 +129,7 @@ static void repeat_level(const json_t *schema, const json_t *arguments, int dept
     }
 }
 
-void hints_repeat(const struct hints *hints, const char *call, size_t length, struct bytes *out) {
+void hints_repeat(const struct hints *hints, const char *call, size_t length, struct buffer *out) {
     bool any = false;
     json_t *root;
     const json_t *params;

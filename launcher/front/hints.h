@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "bytes.h"
+#include "../buffer.h"
+#include "blob.h"
 
 struct hint;
 
@@ -26,7 +27,7 @@ bool hints_repeatable(const struct hints *hints, const char *name);
 void hints_doubt(struct hints *hints);
 
 /* Adds the lines Mcp-Param-NAME for this call of a tool. */
-void hints_repeat(const struct hints *hints, const char *call, size_t length, struct bytes *out);
+void hints_repeat(const struct hints *hints, const char *call, size_t length, struct buffer *out);
 
 /* Forgets everything. */
 void hints_finish(struct hints *hints);

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../buffer.h"
 #include "../daemon/environment.h"
 #include "../os/os.h"
 #include "../protocol/lines.h"
 #include "../protocol/message.h"
 #include "../protocol/send.h"
 #include "../protocol/version.h"
-#include "bytes.h"
+#include "blob.h"
 
 enum {
     LASTING_MS = 5000, /* a session that held so long makes up for failed tries before it */
@@ -38,7 +39,7 @@ struct link_launch {
     uv_process_t process;
     uv_pipe_t output;
     struct link *link;
-    struct bytes said;
+    struct buffer said;
     int64_t code;
     unsigned open_handles;
     bool exited, ended;
@@ -85,7 +86,7 @@ static void launch_free(uv_handle_t *handle) {
     struct link_launch *launch = handle->data;
     if (--launch->open_handles > 0)
         return;
-    bytes_finish(&launch->said);
+    buffer_finish(&launch->said);
     free(launch);
 }
 
@@ -140,7 +141,7 @@ static void on_launch_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf
 static void on_launch_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
     struct link_launch *launch = stream->data;
     if (count > 0 && launch->said.length < LINES_MAX)
-        bytes_add(&launch->said, buf->base, (size_t)count);
+        buffer_add(&launch->said, buf->base, (size_t)count);
     if (count >= 0)
         return;
     uv_read_stop(stream);

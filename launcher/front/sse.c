@@ -29,8 +29,8 @@ static void take_retry(struct sse *sse, const char *value, size_t length) {
 
 static void take_data(struct sse *sse, const char *value, size_t length) {
     if (sse->has_data)
-        bytes_add(&sse->data, "\n", 1);
-    bytes_add(&sse->data, value, length);
+        buffer_add(&sse->data, "\n", 1);
+    buffer_add(&sse->data, value, length);
     sse->has_data = true;
 }
 
@@ -59,7 +59,7 @@ static int dispatch(struct sse *sse, sse_fn fn, void *context) {
     bool more = true;
     if (sse->data.length > 0 && !sse->other)
         more = fn(sse->data.data, sse->data.length, context);
-    bytes_clear(&sse->data);
+    buffer_clear(&sse->data, BUFFER_KEPT);
     sse->has_data = sse->other = false;
     return more ? 0 : -ECANCELED;
 }
@@ -75,7 +75,7 @@ static int end_line(struct sse *sse, sse_fn fn, void *context) {
         rc = dispatch(sse, fn, context);
     else
         take_field(sse);
-    bytes_clear(&sse->line);
+    buffer_clear(&sse->line, BUFFER_KEPT);
     return sse->data.failed ? -ENOMEM : rc;
 }
 
@@ -99,7 +99,7 @@ int sse_feed(struct sse *sse, const char *bytes, size_t count, size_t limit, sse
         if (length > limit - sse->line.length ||
             sse->line.length + length > limit - sse->data.length)
             return -EMSGSIZE;
-        bytes_add(&sse->line, bytes + at, length);
+        buffer_add(&sse->line, bytes + at, length);
         at += length;
         if (sse->line.failed)
             return -ENOMEM;
@@ -114,6 +114,6 @@ int sse_feed(struct sse *sse, const char *bytes, size_t count, size_t limit, sse
 }
 
 void sse_finish(struct sse *sse) {
-    bytes_finish(&sse->line);
-    bytes_finish(&sse->data);
+    buffer_finish(&sse->line);
+    buffer_finish(&sse->data);
 }

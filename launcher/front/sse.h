@@ -4,13 +4,14 @@
 
 #include <stdint.h>
 
-#include "bytes.h"
+#include "../buffer.h"
+#include "blob.h"
 
 enum { SSE_ID_MAX = 1024 };
 
 /* Zeroed memory is one at the start of a stream. */
 struct sse {
-    struct bytes line, data;
+    struct buffer line, data;
     bool has_data;
     bool after_cr; /* a newline that comes now belongs to the end of the line before */
     bool started;  /* the place where a byte order mark may stand is past */

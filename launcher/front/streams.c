@@ -37,7 +37,7 @@ static void end_line(struct input *input) {
         if (length > 0)
             input->events->line(input->context, input->line.data, length);
     }
-    bytes_clear(&input->line);
+    buffer_clear(&input->line, BUFFER_KEPT);
 }
 
 /* From the first byte beyond the limit on the line is not kept, only looked at. */
@@ -46,10 +46,10 @@ static void add_to_line(struct input *input, const char *bytes, size_t count) {
         input->overlong = true;
         scan_begin(&input->scan);
         input->valid = scan_feed(&input->scan, input->line.data, input->line.length) == 0;
-        bytes_clear(&input->line);
+        buffer_clear(&input->line, BUFFER_KEPT);
     }
     if (!input->overlong)
-        bytes_add(&input->line, bytes, count);
+        buffer_add(&input->line, bytes, count);
     else if (input->valid)
         input->valid = scan_feed(&input->scan, bytes, count) == 0;
 }
@@ -156,7 +156,7 @@ void input_finish(struct input *input) {
     if (input->closed)
         return;
     input->closed = true;
-    bytes_finish(&input->line);
+    buffer_finish(&input->line);
     if (input->is_file)
         uv_cancel((uv_req_t *)&input->read);
     else

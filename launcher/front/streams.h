@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <uv.h>
 
-#include "bytes.h"
+#include "../buffer.h"
+#include "blob.h"
 #include "scan.h"
 
 enum { INPUT_LINE_MAX = 4 * 1024 * 1024 };
@@ -35,7 +36,7 @@ struct input {
     union stream_handle handle;
     uv_fs_t read; /* a file is read in steps */
     bool is_file, reading, paused, ended, closed;
-    struct bytes line;
+    struct buffer line;
     bool overlong, valid; /* the line is beyond its limit; it has been JSON so far */
     struct scan scan;
     char buffer[65536];

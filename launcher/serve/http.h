@@ -14,8 +14,8 @@
 #include <llhttp.h>
 #include <uv.h>
 
+#include "../buffer.h"
 #include "../os/os.h"
-#include "buffer.h"
 #include "deadline.h"
 #include "http_check.h"
 #include "modern_check.h"

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "buffer.h"
+#include "../buffer.h"
 
 enum {
     RPC_DEPTH_MOST = 128,

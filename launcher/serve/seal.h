@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "buffer.h"
+#include "../buffer.h"
 
 enum { SHA256_SIZE = 32 };
 

@@ -12,9 +12,9 @@
 
 #include <uv.h>
 
+#include "../buffer.h"
 #include "../cli/options.h"
 #include "../os/os.h"
-#include "buffer.h"
 #include "deadline.h"
 #include "editor_socket.h"
 #include "http.h"

@@ -200,7 +200,7 @@ static void test_hints(void **state) {
                                "\"b\":{\"c\":42},\"d\":true}}}";
     static const char again[] = "{\"result\":{\"tools\":[{\"name\":\"read\"}]}}";
     struct hints hints = {0};
-    struct bytes out = {0};
+    struct buffer out = {0};
     (void)state;
     hints_learn(&hints, list, sizeof list - 1);
     assert_true(hints_repeatable(&hints, "read") && hints_repeatable(&hints, "set"));
@@ -208,7 +208,7 @@ static void test_hints(void **state) {
                  hints_repeatable(&hints, "unknown"));
     hints_repeat(&hints, call, sizeof call - 1, &out);
     assert_string_equal(out.data, "Mcp-Param-Region: =?base64?w6k=?=\r\nMcp-Param-Deep: 42\r\n");
-    bytes_finish(&out);
+    buffer_finish(&out);
     hints_learn(&hints, again, sizeof again - 1);
     assert_false(hints_repeatable(&hints, "read"));
     hints_doubt(&hints);

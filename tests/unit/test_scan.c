@@ -260,7 +260,7 @@ static void test_decoding(void **state) {
 /* ---- heads ---- */
 
 static void expect_head(const char *message, struct head head, const char *expected) {
-    struct bytes out = {0};
+    struct buffer out = {0};
     struct scan scan;
     if (message) {
         assert_int_equal(scan_text(&scan, message), 0);
@@ -271,13 +271,13 @@ static void expect_head(const char *message, struct head head, const char *expec
     head_write(&out, &head);
     assert_false(out.failed);
     assert_string_equal(out.data, expected);
-    bytes_finish(&out);
+    buffer_finish(&out);
 }
 
 static void test_heads(void **state) {
-    struct bytes more = {0};
+    struct buffer more = {0};
     (void)state;
-    bytes_add_text(&more, "Mcp-Param-X: 1\r\n");
+    buffer_add_text(&more, "Mcp-Param-X: 1\r\n");
     expect_head("{\"id\":1,\"method\":\"ping\"}",
                 (struct head){.method = "POST", .session = "s1", .version = "2025-11-25"},
                 "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nMCP-Protocol-Version: 2025-11-25\r\n"
@@ -299,7 +299,7 @@ static void test_heads(void **state) {
                     .method = "GET", .session = "s1", .version = "2025-11-25", .last_event = "e7"},
                 "GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nMCP-Protocol-Version: 2025-11-25\r\n"
                 "Mcp-Session-Id: s1\r\nLast-Event-ID: e7\r\nAccept: text/event-stream\r\n\r\n");
-    bytes_finish(&more);
+    buffer_finish(&more);
 }
 
 static void test_values(void **state) {
@@ -315,19 +315,19 @@ static void test_values(void **state) {
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct bytes out = {0};
+        struct buffer out = {0};
         head_add_value(&out, rows[i][0]);
         assert_string_equal(out.data ? out.data : "", rows[i][1]);
-        bytes_finish(&out);
+        buffer_finish(&out);
     }
 }
 
 static void test_text_in_json(void **state) {
-    struct bytes out = {0};
+    struct buffer out = {0};
     (void)state;
-    bytes_add_json(&out, "a\"\\\n\x01\xc3\xa9\xff");
+    buffer_add_json(&out, "a\"\\\n\x01\xc3\xa9\xff");
     assert_string_equal(out.data, "\"a\\\"\\\\\\u000a\\u0001\xc3\xa9?\"");
-    bytes_finish(&out);
+    buffer_finish(&out);
 }
 
 int main(void) {

@@ -2,14 +2,14 @@
  *
  * When memory runs out the buffer is marked as failed and takes nothing more: whoever fills it asks
  * once, at the end. */
-#ifndef TETHER_SERVE_BUFFER_H
-#define TETHER_SERVE_BUFFER_H
+#ifndef TETHER_BUFFER_H
+#define TETHER_BUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct buffer {
-    char *data;
+    char *data; /* terminated, once anything was added */
     size_t length, capacity;
     bool failed;
 };
@@ -22,11 +22,13 @@ void buffer_add_text(struct buffer *buffer, const char *text);
 void buffer_add_char(struct buffer *buffer, char c);
 void buffer_add_number(struct buffer *buffer, long long number);
 
-/* Forgets the first bytes. */
-void buffer_drop(struct buffer *buffer, size_t count);
+/* The text as a JSON string, in quotes. Broken UTF-8 becomes '?'. */
+void buffer_add_json(struct buffer *buffer, const char *text);
 
 /* Empties it; memory is given back only if it is more than `keep`. */
 void buffer_clear(struct buffer *buffer, size_t keep);
+
+#define BUFFER_KEPT 4096 /* a usual `keep` */
 
 void buffer_finish(struct buffer *buffer);
 
