@@ -3,21 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_base64(struct buffer *out, const unsigned char *in, size_t count) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t at = 0; at < count; at += 3) {
-        size_t here = count - at < 3 ? count - at : 3;
-        unsigned long group = (unsigned long)in[at] << 16;
-        char four[4];
-        if (here > 1)
-            group |= (unsigned long)in[at + 1] << 8;
-        if (here > 2)
-            group |= in[at + 2];
-        for (size_t i = 0; i < 4; i++)
-            four[i] = i <= here ? digits[group >> (18 - 6 * i) & 63] : '=';
-        buffer_add(out, four, 4);
-    }
-}
+#include "../base64.h"
 
 static bool is_plain(const char *value) {
     size_t length = strlen(value);
@@ -35,7 +21,7 @@ void head_add_value(struct buffer *out, const char *value) {
         return;
     }
     buffer_add_text(out, "=?base64?");
-    add_base64(out, (const unsigned char *)value, strlen(value));
+    base64_add(out, BASE64, value, strlen(value));
     buffer_add_text(out, "?=");
 }
 

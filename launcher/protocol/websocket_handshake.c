@@ -4,29 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base64.h"
 #include "sha1.h"
 
 static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* Writes four characters for each three bytes begun, and the end. */
-static void base64(const unsigned char *bytes, size_t count, char *out) {
-    for (size_t i = 0; i < count; i += 3) {
-        size_t left = count - i;
-        uint32_t bits = (uint32_t)bytes[i] << 16 | (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                        (left > 2 ? bytes[i + 2] : 0);
-        *out++ = base64_digits[bits >> 18];
-        *out++ = base64_digits[bits >> 12 & 63];
-        *out++ = left > 1 ? base64_digits[bits >> 6 & 63] : '=';
-        *out++ = left > 2 ? base64_digits[bits & 63] : '=';
-    }
-    *out = 0;
-}
-
 void websocket_key(const unsigned char nonce[WEBSOCKET_NONCE_SIZE], char out[WEBSOCKET_KEY_SIZE]) {
-    base64(nonce, WEBSOCKET_NONCE_SIZE, out);
+    base64_write(BASE64, nonce, WEBSOCKET_NONCE_SIZE, out);
 }
 
 void websocket_accept(const char key[WEBSOCKET_KEY_SIZE], char out[WEBSOCKET_ACCEPT_SIZE]) {
@@ -35,7 +19,7 @@ void websocket_accept(const char key[WEBSOCKET_KEY_SIZE], char out[WEBSOCKET_ACC
     memcpy(joined, key, WEBSOCKET_KEY_SIZE - 1);
     memcpy(joined + WEBSOCKET_KEY_SIZE - 1, guid, sizeof guid);
     sha1(joined, sizeof joined - 1, hash);
-    base64(hash, sizeof hash, out);
+    base64_write(BASE64, hash, sizeof hash, out);
 }
 
 size_t websocket_head_length(const char *bytes, size_t count) {
@@ -99,7 +83,7 @@ static bool is_key(const char *text, size_t length) {
     if (length != WEBSOCKET_KEY_SIZE - 1 || text[22] != '=' || text[23] != '=')
         return false;
     for (size_t i = 0; i < 22; i++)
-        if (text[i] == 0 || !strchr(base64_digits, text[i]))
+        if (base64_digit(BASE64, text[i]) < 0)
             return false;
     return text[21] == 'A' || text[21] == 'Q' || text[21] == 'g' || text[21] == 'w';
 }

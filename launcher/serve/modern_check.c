@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../base64.h"
 #include "../utf8.h"
 #include "mcp.h"
 
@@ -39,8 +40,8 @@ bool modern_value_matches(const char *header, const char *text) {
     if (length < around || strncmp(header, head, sizeof head - 1) != 0 ||
         strcmp(header + length - (sizeof tail - 1), tail) != 0)
         return strcmp(header, text) == 0;
-    same = base64_decode(&decoded, header + sizeof head - 1, length - around) && !decoded.failed &&
-           decoded.length == strlen(text) &&
+    same = base64_decode(&decoded, BASE64, header + sizeof head - 1, length - around) &&
+           !decoded.failed && decoded.length == strlen(text) &&
            (decoded.length == 0 || memcmp(decoded.data, text, decoded.length) == 0);
     buffer_finish(&decoded);
     return same;

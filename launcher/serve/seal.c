@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "../base64.h"
+
 /* ---- HMAC ---- */
 
 static void mac_parts(const struct seal_key *key, const void *a, size_t a_length, const void *b,
@@ -45,54 +47,6 @@ bool seal_equal(const uint8_t *a, const uint8_t *b, size_t length) {
     return difference == 0;
 }
 
-/* ---- base64 ---- */
-
-static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-static const char for_urls[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-static void encode(struct buffer *out, const uint8_t *data, size_t length) {
-    for (size_t i = 0; i < length; i += 3) {
-        size_t left = length - i;
-        uint32_t group = (uint32_t)data[i] << 16 | (left > 1 ? (uint32_t)data[i + 1] << 8 : 0) |
-                         (left > 2 ? data[i + 2] : 0);
-        for (size_t k = 0; k <= (left > 2 ? 3 : left); k++)
-            buffer_add_char(out, for_urls[group >> (18 - 6 * k) & 63]);
-    }
-}
-
-static int digit_of(const char *alphabet, char c) {
-    const char *at = c ? strchr(alphabet, c) : NULL;
-    return at ? (int)(at - alphabet) : -1;
-}
-
-/* Without padding. Bits that are left over must be zero: one value has one form. */
-static bool decode(struct buffer *out, const char *alphabet, const char *text, size_t length) {
-    uint32_t bits = 0;
-    unsigned count = 0;
-    if (length % 4 == 1)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        int digit = digit_of(alphabet, text[i]);
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)digit;
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            buffer_add_char(out, (char)(bits >> count & 255));
-        }
-    }
-    return (bits & ((1U << count) - 1)) == 0;
-}
-
-bool base64_decode(struct buffer *out, const char *text, size_t length) {
-    if (length % 4 != 0)
-        return false;
-    for (int i = 0; i < 2 && length > 0 && text[length - 1] == '='; i++)
-        length--;
-    return decode(out, plain, text, length);
-}
-
 /* ---- seals ---- */
 
 enum { TIME_SIZE = 8, HEAD = SHA256_SIZE + TIME_SIZE };
@@ -123,7 +77,7 @@ void seal_write(struct buffer *out, const struct seal_key *key, uint64_t until,
     mac_parts(key, request, SHA256_SIZE, whole.data + SHA256_SIZE, whole.length - SHA256_SIZE,
               head);
     memcpy(whole.data, head, SHA256_SIZE);
-    encode(out, (const uint8_t *)whole.data, whole.length);
+    base64_add(out, BASE64_URL, (const uint8_t *)whole.data, whole.length);
     buffer_finish(&whole);
 }
 
@@ -131,7 +85,8 @@ bool seal_open(struct buffer *out, const struct seal_key *key, uint64_t now,
                const uint8_t request[SHA256_SIZE], const char *sealed, size_t length) {
     struct buffer whole = {0};
     uint8_t mac[SHA256_SIZE];
-    bool good = decode(&whole, for_urls, sealed, length) && !whole.failed && whole.length >= HEAD;
+    bool good =
+        base64_decode(&whole, BASE64_URL, sealed, length) && !whole.failed && whole.length >= HEAD;
     if (good) {
         const uint8_t *bytes = (const uint8_t *)whole.data;
         mac_parts(key, request, SHA256_SIZE, bytes + SHA256_SIZE, whole.length - SHA256_SIZE, mac);

@@ -43,7 +43,4 @@ void seal_write(struct buffer *out, const struct seal_key *key, uint64_t until,
 bool seal_open(struct buffer *out, const struct seal_key *key, uint64_t now,
                const uint8_t request[SHA256_SIZE], const char *sealed, size_t length);
 
-/* Standard base64, strict: padding and alphabet must be right. False: they are not. */
-bool base64_decode(struct buffer *out, const char *text, size_t length);
-
 #endif
