@@ -136,15 +136,6 @@ static void on_frame(void) {
 
 /* ---- the end ---- */
 
-static bool is_restarting(void) {
-    struct engine_variant result;
-    bool restarting;
-    singleton_call("OS", "is_restart_on_exit_set", NULL, 0, &result);
-    restarting = variant_is_true(&result);
-    variant_finish(&result);
-    return restarting;
-}
-
 /* The tree of an editor that ends has lost its root by now; when only this library is replaced, all
  * is still there. */
 static bool is_ending(void) {
@@ -170,7 +161,9 @@ static void end_parting(const char *reason) {
 }
 
 static void on_shutdown(void) {
-    const char *reason = !is_ending() ? "reload" : is_restarting() ? "restart" : "quit";
+    const char *reason = !is_ending()                                     ? "reload"
+                         : singleton_says("OS", "is_restart_on_exit_set") ? "restart"
+                                                                          : "quit";
     frame_pace_release();
     for (struct tether_server *server = editor.servers; server;
          server = *tether_server_next(server))
@@ -194,15 +187,6 @@ void editor_loop_finish(void) {
 }
 
 /* ---- what kind of process this is ---- */
-
-static bool engine_is_editor(void) {
-    struct engine_variant result;
-    bool is_editor;
-    singleton_call("Engine", "is_editor_hint", NULL, 0, &result);
-    is_editor = variant_is_true(&result);
-    variant_finish(&result);
-    return is_editor;
-}
 
 static bool display_is_headless(void) {
     struct engine_variant result;
@@ -234,7 +218,7 @@ bool editor_is_in_use(const char **why_not) {
                                          "--export-pack", "--export-patch"};
     const char *wanted = getenv("TETHER_HEADLESS");
     *why_not = NULL;
-    if (!engine_is_editor())
+    if (!singleton_says("Engine", "is_editor_hint"))
         *why_not = "servers are started in the editor only, not in a game";
     else if (wanted && strcmp(wanted, "1") == 0)
         return true;

@@ -30,18 +30,13 @@ void frame_pace_hurry(void) {
 
 /* ---- the engine's sleep ---- */
 
-static int64_t ask_engine(const char *method) {
-    struct engine_variant result;
-    int64_t answer = 0;
-    singleton_call("OS", method, NULL, 0, &result);
-    answer = variant_type(&result) == GDEXTENSION_VARIANT_TYPE_INT ? variant_int(&result)
-                                                                   : variant_is_true(&result);
-    variant_finish(&result);
-    return answer;
-}
-
 static int64_t engine_sleep(void) {
-    return ask_engine("get_low_processor_usage_mode_sleep_usec");
+    struct engine_variant result;
+    int64_t sleep;
+    singleton_call("OS", "get_low_processor_usage_mode_sleep_usec", NULL, 0, &result);
+    sleep = variant_int(&result);
+    variant_finish(&result);
+    return sleep;
 }
 
 static void set_engine_sleep(int64_t microseconds) {
@@ -84,7 +79,7 @@ void frame_pace_wait(bool may_be_called) {
         return;
     }
     /* An editor that is to draw all the time does not sleep. */
-    if (!takes_over(is_called) || !ask_engine("is_in_low_processor_usage_mode"))
+    if (!takes_over(is_called) || !singleton_says("OS", "is_in_low_processor_usage_mode"))
         return;
     if (wait > pace.wanted_us)
         wait = pace.wanted_us;

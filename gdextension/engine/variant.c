@@ -184,6 +184,15 @@ bool singleton_call(const char *singleton, const char *method,
     return ok;
 }
 
+bool singleton_says(const char *singleton, const char *method) {
+    struct engine_variant result;
+    bool yes;
+    singleton_call(singleton, method, NULL, 0, &result);
+    yes = variant_is_true(&result);
+    variant_finish(&result);
+    return yes;
+}
+
 /* ---- JSON ---- */
 
 static json_t *to_json(const struct engine_variant *variant, int depth, size_t *left);

@@ -67,6 +67,9 @@ bool singleton_call(const char *singleton, const char *method,
                     const struct engine_variant *arguments, int count,
                     struct engine_variant *result);
 
+/* What a method of a singleton without arguments answers, as yes or no. */
+bool singleton_says(const char *singleton, const char *method);
+
 #define VARIANT_MAX_ARGUMENTS 6
 
 #endif

@@ -3,6 +3,8 @@
 #include <llhttp.h>
 #include <string.h>
 
+#include "http_check.h"
+
 static const char target[] = "/editor";
 
 struct text {
@@ -126,57 +128,25 @@ static bool read_request(struct request *request, const char *head, size_t lengt
 
 /* ---- judging ---- */
 
-static bool take(struct text *text, const char *begin) {
-    size_t length = strlen(begin);
-    if (!begins(text, begin))
+/* A copy for those who judge whole texts; false if it has no such form. */
+static bool copy_text(const struct text *text, char *out, size_t size) {
+    if (text->length >= size || (text->length > 0 && memchr(text->at, 0, text->length)))
         return false;
-    text->at += length;
-    text->length -= length;
+    if (text->length > 0)
+        memcpy(out, text->at, text->length);
+    out[text->length] = 0;
     return true;
 }
 
-/* One to five digits. -1: none, or something else. */
-static long take_number(struct text *text) {
-    long number = 0;
-    size_t digits = 0;
-    while (digits < text->length && digits < 6 && text->at[digits] >= '0' &&
-           text->at[digits] <= '9')
-        number = number * 10 + (text->at[digits++] - '0');
-    text->at += digits;
-    text->length -= digits;
-    return digits > 0 && digits < 6 ? number : -1;
+static bool is_our_host(const struct text *given, uint16_t port) {
+    char host[64];
+    return copy_text(given, host, sizeof host) && http_host_is_ours(host, port);
 }
 
-static bool take_v4_loopback(struct text *text) {
-    if (!take(text, "127"))
-        return false;
-    for (int i = 0; i < 3; i++) {
-        long number = take(text, ".") ? take_number(text) : -1;
-        if (number < 0 || number > 255)
-            return false;
-    }
-    return true;
-}
-
-static bool is_our_host(struct text host, uint16_t port) {
-    if (!take(&host, "localhost") && !take(&host, "[::1]") && !take_v4_loopback(&host))
-        return false;
-    return host.length == 0 || (take(&host, ":") && take_number(&host) == port && host.length == 0);
-}
-
-/* The length of a token is no secret; its characters are. */
-static bool is_token(struct text given, const char *token) {
-    size_t length = strlen(token);
-    unsigned char difference = 0;
-    if (!take(&given, "bearer "))
-        return false;
-    while (take(&given, " "))
-        continue;
-    if (given.length != length || length == 0)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        difference |= (unsigned char)(given.at[i] ^ token[i]);
-    return difference == 0;
+static bool is_token(const struct text *given, const char *token) {
+    char authorization[512];
+    return copy_text(given, authorization, sizeof authorization) &&
+           http_token_matches(authorization, token);
 }
 
 static bool has_body(const llhttp_t *parser) {
@@ -195,7 +165,7 @@ int editor_request_check(const char *head, size_t length, uint16_t port, const c
     memset(&request, 0, sizeof request);
     if (!read_request(&request, head, length))
         return refuse(400, "this is no proper request of HTTP/1.1", why);
-    if (!is_our_host(request.host, port))
+    if (!is_our_host(&request.host, port))
         return refuse(403, "the host must be the loopback and this port", why);
     if (request.has_origin)
         return refuse(403, "web pages do not get in here", why);
@@ -209,7 +179,7 @@ int editor_request_check(const char *head, size_t length, uint16_t port, const c
     status = websocket_upgrade_check(&request.upgrade, why);
     if (status != 101)
         return status;
-    if (!is_token(request.authorization, token))
+    if (!is_token(&request.authorization, token))
         return refuse(401, "the token is missing or not the one of this server", why);
     websocket_accept(request.upgrade.key, accept);
     return 101;
