@@ -136,6 +136,7 @@ bool http_token_matches(const char *authorization, const char *token) {
     if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
         return false;
     authorization += 7;
+    authorization += strspn(authorization, " "); /* RFC 9110: one or more between the two */
     given = strlen(authorization);
     for (size_t i = 0; i < given; i++)
         difference |= (unsigned char)(authorization[i] ^ token[wanted ? i % wanted : 0]);

@@ -101,9 +101,12 @@ static void test_tokens(void **state) {
     (void)state;
     assert_true(http_token_matches("Bearer abc", "abc"));
     assert_true(http_token_matches("bearer abc", "abc"));
+    assert_true(http_token_matches("Bearer   abc", "abc"));
     assert_false(http_token_matches("Bearer abcabc", "abc"));
     assert_false(http_token_matches("Bearer ab", "abc"));
     assert_false(http_token_matches("Bearer ", "abc"));
+    assert_false(http_token_matches("Bearer    ", "abc"));
+    assert_false(http_token_matches("Bearerabc", "abc"));
     assert_false(http_token_matches("Basic abc", "abc"));
     assert_false(http_token_matches(NULL, "abc"));
     assert_false(http_token_matches("Bearer ", ""));
