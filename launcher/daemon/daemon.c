@@ -119,6 +119,12 @@ static void watch_owner(struct daemon *daemon) {
 
 /* ---- actions ---- */
 
+/* A port that cannot be had is one thing, not even being able to ask for it another. */
+static enum lifecycle_failure port_failure(int code) {
+    bool is_port = code == -EADDRINUSE || code == -EAGAIN || code == -EACCES;
+    return is_port ? LIFECYCLE_FAILURE_PORT : LIFECYCLE_FAILURE_SPAWN;
+}
+
 static void start_server(struct daemon *daemon) {
     struct server_start start = {
         .options = daemon->options,
@@ -134,7 +140,7 @@ static void start_server(struct daemon *daemon) {
     facts->failure = (struct error){0};
     if (ports_prepare(&daemon->ports, &facts->failure) < 0) {
         struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
-                                        .failure = LIFECYCLE_FAILURE_PORT};
+                                        .failure = port_failure(facts->failure.code)};
         log_say(&daemon->log, "%s", facts->failure.message);
         daemon_feed(daemon, &event, NULL);
         return;
