@@ -393,6 +393,17 @@ static void make_token(char token[DAEMON_TOKEN]) {
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Without that nobody could be told from anybody else: neither whom to end nor who lives. */
+static int know_self(struct daemon *daemon, struct error *err) {
+    int rc = os_identity_self(&daemon->self);
+    if (rc < 0)
+        error_set(err, rc,
+                  "cannot tell processes apart (%s): there must be a /proc, and it must be that of "
+                  "our own pid namespace; mount one (`unshare` does with --mount-proc)",
+                  os_error_text(rc).text);
+    return rc;
+}
+
 static int open_place(struct daemon *daemon, struct error *err) {
     char path[OS_PATH_MAX];
     int rc;
@@ -458,11 +469,10 @@ static int open_all(struct daemon *daemon, struct error *err) {
     take_signals(daemon);
     rc = supervisor_init(&daemon->supervisor, &daemon->loop, &daemon->log, &events, daemon);
     if (rc < 0)
-        error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
+        return error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
     daemon->opened = true; /* what finish_handles closes is there from here on */
-    if (rc == 0)
-        rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready,
-                        daemon, err);
+    rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready, daemon,
+                    err);
     if (rc == 0)
         rc = control_init(&daemon->control, daemon, err);
     /* From here on a daemon that is killed can be found out by the next start. Without that record,
@@ -538,8 +548,7 @@ int daemon_run(const struct options *options, bool foreground) {
     daemon->started_at = os_clock_ms();
     daemon->supervisor.title = options->title;
     daemon->supervisor.title_size = options->title_size;
-    os_identity_self(&daemon->self);
-    if (open_place(daemon, &err) < 0 || open_all(daemon, &err) < 0)
+    if (know_self(daemon, &err) < 0 || open_place(daemon, &err) < 0 || open_all(daemon, &err) < 0)
         return fail_early(daemon, &err);
     watch_parent(daemon);
     begin(daemon);
