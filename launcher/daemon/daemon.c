@@ -272,12 +272,9 @@ static void enqueue(struct daemon *daemon, const struct lifecycle_event *event) 
 }
 
 static void work_off_queue(struct daemon *daemon) {
-    while (daemon->queued > 0) {
-        struct lifecycle_event event = daemon->queue[0];
-        daemon->queued--;
-        memmove(daemon->queue, daemon->queue + 1, daemon->queued * sizeof daemon->queue[0]);
-        step(daemon, &event, NULL);
-    }
+    for (size_t i = 0; i < daemon->queued; i++) /* which may grow */
+        step(daemon, &daemon->queue[i], NULL);
+    daemon->queued = 0;
 }
 
 void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
