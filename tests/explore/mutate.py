@@ -27,7 +27,7 @@ MUTANTS = [
      "return s->role == LIFECYCLE_ROLE_FRONT && lifecycle_session_counts(s) &&", 1),
     ("machine.c", "sessions_counting_others(t->l, event->session) > 0",
      "sessions_counting_others(t->l, event->session) > 1", 1),
-    ("machine.c", "                  owner_objects(t->l, &event->process);", "                  false;", 1),
+    ("machine.c", "owner_objects(t->l, &event->process);", "false;", 1),
     ("owner.c", "if (l->sampling && liveness == LIFECYCLE_DEAD)",
      "if (liveness == LIFECYCLE_DEAD && sessions_counting(l) == 0)", 2),
     ("owner.c", "if (l->sampling && liveness == LIFECYCLE_DEAD)",

@@ -3,9 +3,12 @@ import json
 import os
 import resource
 import signal
+import time
 
-from harness import run, wait_gone
-from tether import Instance
+from fake_daemon import FakeDaemon
+from harness import Process, run, wait_gone
+from scene import find_guard
+from tether import SERVER, Instance
 
 # From too few for the daemon itself to enough for everything.
 LIMITS = range(12, 48)
@@ -27,8 +30,29 @@ def test_D6_F1_with_few_files_a_start_works_in_full_or_says_why_not(state_dir):
             result = launch_with(it, files)
             codes.add(result["code"])
             if result["code"] == 0:
+                guard = find_guard(result["daemon_pid"])
                 os.kill(result["daemon_pid"], signal.SIGKILL)
                 wait_gone(result["server_pid"])
+                wait_gone(guard)
             else:
                 assert "oo many open files" in result["message"], (files, result)
     assert codes == {0, 1}
+
+
+def test_D6_a_daemon_without_room_is_asked_again_in_peace(state_dir):
+    """One that has no file left takes each connection and closes it. A launch comes again, but not as
+    fast as the machine can; when that daemon is gone, it starts another."""
+    with Instance(state_dir) as it:
+        with FakeDaemon(it) as daemon:
+            with Process(it.argv("status"), it.env) as status:
+                daemon.listener.accept()[0].close()
+                assert status.wait() == 5
+                assert "hung up" in status.output
+            launch = Process(it.argv("launch", "--", SERVER), it.env)
+            times = []
+            while len(times) < 10:
+                daemon.listener.accept()[0].close()
+                times.append(time.monotonic())
+            assert times[-1] - times[0] > 0.1
+        assert launch.wait() == 0, launch.output
+        assert '"result":"started"' in launch.output
