@@ -87,8 +87,8 @@ static bool signal_member(const struct member *it, int group, int signal) {
 
     if (!it->direct && pidfd < 0)
         return false;
-    if (procfs_read_stat(it->pid, &stat) == 0 && stat.start == it->start && stat.state != 'Z' &&
-        (group == 0 || stat.group == group))
+    if (procfs_read_stat(it->pid, &stat) == 0 && stat.start == it->start &&
+        !proc_stat_is_dead(&stat) && (group == 0 || stat.group == group))
         sent = it->direct ? kill(it->pid, signal) == 0
                           : syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) == 0;
     if (pidfd >= 0)
