@@ -373,13 +373,16 @@ static void watch_parent(struct daemon *daemon) {
         on_parent_end(daemon, &parent);
 }
 
+/* `nohup tether run` is to outlive its terminal. */
 static void take_signals(struct daemon *daemon) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+    bool no_hangup = signal(SIGHUP, SIG_IGN) == SIG_IGN;
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         uv_signal_init(&daemon->loop, &daemon->signals[i]);
         daemon->signals[i].data = daemon;
-        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+        if (numbers[i] != SIGHUP || !no_hangup)
+            uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
     }
 }
 

@@ -293,6 +293,20 @@ def test_F11_terminal_that_is_closed(state_dir):
         wait_until(it.ports_are_free, "both ports are free", limit=5)
 
 
+def test_F11_nohup_outlives_the_terminal(state_dir):
+    with Instance(state_dir) as it:
+        with Process(["nohup"] + it.argv("run", "--", SERVER), it.env) as service:
+            service.expect("server ready")
+            service.kill(signal.SIGHUP)
+            assert it.status()["state"] == "ready"  # by now a signal would have been seen
+            server = it.status()["server"]["pid"]
+            with open("/proc/%d/status" % server) as file:
+                assert not int(re.search(r"SigIgn:\s*(\w+)", file.read()).group(1), 16) & 1, "it ignores SIGHUP, too"
+            service.kill(signal.SIGTERM)
+            assert service.wait() == 0
+            assert service.output.count("ended (signal)") == 1
+
+
 def test_F11_terminal_that_is_closed_ends_it_in_order(state_dir):
     with Instance(state_dir) as it, it.run(command=[SERVER, "--term-delay-ms", "100"]) as service:
         service.expect("server ready")
