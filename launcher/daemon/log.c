@@ -12,7 +12,7 @@
 enum {
     PREFIX_MAX = 48, /* time and stream */
     SERVER_BATCH = READABLE_GROWTH * LOG_LINE_MAX + 4096,
-    OWN_LINE_MAX = 1024,
+    OWN_LINE_MAX = 4096, /* the reason of a failure, with the last lines of the server */
     OWN_BATCH = READABLE_GROWTH * OWN_LINE_MAX + PREFIX_MAX + 2,
 };
 

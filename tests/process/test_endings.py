@@ -159,6 +159,17 @@ def test_D7_of_long_last_lines_the_last_are_told(state_dir, character):
     assert "it exited with code 3" in result["message"]
     assert result["message"].endswith(character + "11")
     wait_gone(result["daemon_pid"])
+    assert character + "11\n" in instance.log()
+
+
+def test_D7_a_server_that_goes_to_the_background_is_told_not_to(state_dir):
+    """What it left there is ended with it: a tree without its first process has no exit to watch."""
+    instance = Instance(state_dir)
+    result = instance.launch(command=["sh", "-c", "echo going; setsid sleep 1000 & exit 0"])
+    assert result["code"] == 1
+    assert re.match(r"(?s)the server ended before it was ready .*foreground.*code 0; its last lines:\ngoing$",
+                    result["message"])
+    wait_gone(result["daemon_pid"])
 
 
 def test_D7_a_server_that_ends_well_ends_the_daemon(state_dir):
