@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from clients import wait_failed
+from clients import wait_failed, wait_for, watch
 from harness import wait_gone
 from tether import SERVER, Instance, can_bind
 
@@ -85,8 +85,8 @@ def test_D7_exit_status_and_signal_are_told_apart(state_dir, tmp_path, option, n
     with Instance(state_dir) as instance:  # seen from outside after a restart
         once = ["--exit-times", "1", str(tmp_path / "n")]
         instance.launch(command=[SERVER, option, str(number)] + once)
-        server = instance.status()["server"]
-        assert server["restarts"] == 1 and server["state"] == "ready"
+        with watch(instance) as control:  # it may have been ready for a moment before it ended
+            server = wait_for(control, lambda s: s["restarts"] == 1 and s["state"] == "ready")["server"]
         assert server["last_exit"] == {"code": number if option == "--exit" else None,
                                        "signal": number if option == "--signal" else None,
                                        "text": text}
