@@ -209,7 +209,8 @@ json_t *client_hello(struct client *client, struct error *err) {
         json_decref(message);
     }
     error_set(err, client->closed ? -EAGAIN : -ETIMEDOUT,
-              client->closed ? "the daemon ended" : "the daemon does not answer");
+              client->closed ? "the daemon hung up: it is ending, or has no room for one more"
+                             : "the daemon does not answer");
     return NULL;
 }
 

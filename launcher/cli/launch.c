@@ -22,13 +22,14 @@ enum {
     HANDSHAKE_MOST_MS = 60000,
 };
 
-enum outcome { AGAIN, DONE };
+enum outcome { AGAIN, UNANSWERED, DONE };
 
 struct launch {
     struct options options; /* the ports change with --ports auto */
     json_t *result;
     int64_t began;
-    bool restarted; /* a failed server has been given one more try */
+    int64_t unanswered_since; /* 0: who has the lock has answered since */
+    bool restarted;           /* a failed server has been given one more try */
 };
 
 /* ---- results ---- */
@@ -254,6 +255,8 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
     json_t *state = client_hello(client, &err);
     if (!state && err.code != -EAGAIN)
         return give_up(launch, EXIT_FAILED, err.message);
+    if (!state && client->closed)
+        return UNANSWERED;
     if (!state)
         client_wait_closed(client, HANDSHAKE_MOST_MS);
     else if (!replaced(client, state, &launch->options.owner)) {
@@ -267,11 +270,25 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
 
 /* ---- who has the lock ---- */
 
-/* Somebody has the lock. If nobody listens, it is somebody who does not yet, or not any more. */
+/* Waits a moment, but not for ever in all. */
+static enum outcome be_patient(struct launch *launch, const struct os_dir *dir) {
+    int64_t now = os_clock_ms();
+    if (launch->unanswered_since == 0)
+        launch->unanswered_since = now;
+    if (now - launch->unanswered_since > HANDSHAKE_MOST_MS)
+        return give_up(launch, EXIT_FAILED,
+                       "another tether holds the lock of this instance but does not answer; "
+                       "`tether doctor` tells more");
+    os_dir_wait(dir, MOMENT_MS);
+    return AGAIN;
+}
+
+/* Somebody has the lock. If nobody listens, it is somebody who does not yet, or not any more. One
+ * who listens but hangs up has no room for us at present, or is about to go. */
 static enum outcome join(struct launch *launch, const struct os_dir *dir) {
     struct error err = {0};
     struct client *client = malloc(sizeof *client);
-    enum outcome outcome = AGAIN;
+    enum outcome outcome = UNANSWERED;
     int rc;
     if (!client)
         return give_up(launch, EXIT_FAILED, "out of memory");
@@ -281,14 +298,11 @@ static enum outcome join(struct launch *launch, const struct os_dir *dir) {
         client_finish(client);
     } else if (rc != -ENOENT) {
         outcome = give_up(launch, EXIT_FAILED, err.message);
-    } else if (os_clock_ms() - launch->began > HANDSHAKE_MOST_MS) {
-        outcome = give_up(launch, EXIT_FAILED,
-                          "another tether holds the lock of this instance but does not answer; "
-                          "`tether doctor` tells more");
-    } else {
-        os_dir_wait(dir, MOMENT_MS);
     }
     free(client);
+    if (outcome == UNANSWERED)
+        return be_patient(launch, dir);
+    launch->unanswered_since = 0;
     return outcome;
 }
 

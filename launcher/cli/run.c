@@ -7,7 +7,6 @@
 int command_run(const struct options *options) {
     struct options attempt = *options;
     int code;
-    setvbuf(stdout, NULL, _IOLBF, 0); /* the server's lines, as they come, also through a pipe */
     do
         code = daemon_run(&attempt, true);
     while (code == EXIT_PORT_HELD && options_next_pair(&attempt));

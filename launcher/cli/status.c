@@ -80,27 +80,36 @@ static void print_state(const struct options *options, json_t *state) {
     fflush(stdout);
 }
 
-static void watch(const struct options *options, struct client *client) {
+/* Until the daemon ends, which it says before. */
+static int watch(const struct options *options, struct client *client) {
+    struct error err = {0};
+    bool is_last = false;
     json_t *message;
     while (!client_output_ended() && (message = client_receive(client, -1)) != NULL) {
         if (strcmp(message_text(message, "type"), "state") == 0) {
+            is_last = strncmp(message_text(message, "state"), "stop", 4) == 0;
             if (!options->json)
                 putchar('\n');
             print_state(options, message);
         }
         json_decref(message);
     }
+    if (!client->closed || is_last)
+        return EXIT_FINE;
+    error_set(&err, -EPIPE, "the daemon is gone without a word; its guard ends the server");
+    return command_fail(EXIT_FAILED, &err);
 }
 
 int command_status(const struct options *options) {
     struct error err = {0};
     json_t *state = NULL;
     struct client *client = client_open(options, &state, &err);
+    int code = EXIT_FINE;
     if (!client)
         return command_fail(command_client_code(err.code), &err);
     print_state(options, state);
     if (options->watch)
-        watch(options, client);
+        code = watch(options, client);
     client_close(client, state);
-    return EXIT_FINE;
+    return code;
 }

@@ -359,13 +359,17 @@ static void request_restart(struct session *session, const json_t *message) {
     feed(session, (struct lifecycle_event){.kind = LIFECYCLE_ON_RESTART}, &call);
 }
 
-/* Asked for by a launcher, on behalf of the owner that it names: that one's own session, of the
- * release before, is none of the others that stand in the way. */
+/* Asked for by an editor, or by a launcher on behalf of the owner that it names: that one, and its
+ * own session of the release before, are none of the others that stand in the way. */
 static void request_handover(struct session *session, const json_t *message) {
     struct control_call call = {session, json_object_get(message, "id")};
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_HANDOVER, .session = session->id};
     struct os_identity owner = read_identity(message);
-    const struct session *own = find_process(session->control, LIFECYCLE_ROLE_EDITOR, &owner);
+    const struct session *own;
+    if (owner.pid == 0)
+        owner = session->process;
+    own = find_process(session->control, LIFECYCLE_ROLE_EDITOR, &owner);
+    event.process = (struct lifecycle_process){(uint64_t)owner.pid, owner.start};
     if (own)
         event.session = own->id;
     daemon_feed(session->control->daemon, &event, &call);

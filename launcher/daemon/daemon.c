@@ -119,6 +119,12 @@ static void watch_owner(struct daemon *daemon) {
 
 /* ---- actions ---- */
 
+/* A port that cannot be had is one thing, not even being able to ask for it another. */
+static enum lifecycle_failure port_failure(int code) {
+    bool is_port = code == -EADDRINUSE || code == -EAGAIN || code == -EACCES;
+    return is_port ? LIFECYCLE_FAILURE_PORT : LIFECYCLE_FAILURE_SPAWN;
+}
+
 static void start_server(struct daemon *daemon) {
     struct server_start start = {
         .options = daemon->options,
@@ -134,7 +140,7 @@ static void start_server(struct daemon *daemon) {
     facts->failure = (struct error){0};
     if (ports_prepare(&daemon->ports, &facts->failure) < 0) {
         struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
-                                        .failure = LIFECYCLE_FAILURE_PORT};
+                                        .failure = port_failure(facts->failure.code)};
         log_say(&daemon->log, "%s", facts->failure.message);
         daemon_feed(daemon, &event, NULL);
         return;
@@ -266,12 +272,9 @@ static void enqueue(struct daemon *daemon, const struct lifecycle_event *event) 
 }
 
 static void work_off_queue(struct daemon *daemon) {
-    while (daemon->queued > 0) {
-        struct lifecycle_event event = daemon->queue[0];
-        daemon->queued--;
-        memmove(daemon->queue, daemon->queue + 1, daemon->queued * sizeof daemon->queue[0]);
-        step(daemon, &event, NULL);
-    }
+    for (size_t i = 0; i < daemon->queued; i++) /* which may grow */
+        step(daemon, &daemon->queue[i], NULL);
+    daemon->queued = 0;
 }
 
 void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
@@ -370,13 +373,16 @@ static void watch_parent(struct daemon *daemon) {
         on_parent_end(daemon, &parent);
 }
 
+/* `nohup tether run` is to outlive its terminal. */
 static void take_signals(struct daemon *daemon) {
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+    bool no_hangup = signal(SIGHUP, SIG_IGN) == SIG_IGN;
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         uv_signal_init(&daemon->loop, &daemon->signals[i]);
         daemon->signals[i].data = daemon;
-        uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
+        if (numbers[i] != SIGHUP || !no_hangup)
+            uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
     }
 }
 
@@ -385,6 +391,17 @@ static void make_token(char token[DAEMON_TOKEN]) {
     os_random(bytes, sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* Without that nobody could be told from anybody else: neither whom to end nor who lives. */
+static int know_self(struct daemon *daemon, struct error *err) {
+    int rc = os_identity_self(&daemon->self);
+    if (rc < 0)
+        error_set(err, rc,
+                  "cannot tell processes apart (%s): there must be a /proc, and it must be that of "
+                  "our own pid namespace; mount one (`unshare` does with --mount-proc)",
+                  os_error_text(rc).text);
+    return rc;
 }
 
 static int open_place(struct daemon *daemon, struct error *err) {
@@ -452,11 +469,10 @@ static int open_all(struct daemon *daemon, struct error *err) {
     take_signals(daemon);
     rc = supervisor_init(&daemon->supervisor, &daemon->loop, &daemon->log, &events, daemon);
     if (rc < 0)
-        error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
+        return error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
     daemon->opened = true; /* what finish_handles closes is there from here on */
-    if (rc == 0)
-        rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready,
-                        daemon, err);
+    rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready, daemon,
+                    err);
     if (rc == 0)
         rc = control_init(&daemon->control, daemon, err);
     /* From here on a daemon that is killed can be found out by the next start. Without that record,
@@ -532,8 +548,7 @@ int daemon_run(const struct options *options, bool foreground) {
     daemon->started_at = os_clock_ms();
     daemon->supervisor.title = options->title;
     daemon->supervisor.title_size = options->title_size;
-    os_identity_self(&daemon->self);
-    if (open_place(daemon, &err) < 0 || open_all(daemon, &err) < 0)
+    if (know_self(daemon, &err) < 0 || open_place(daemon, &err) < 0 || open_all(daemon, &err) < 0)
         return fail_early(daemon, &err);
     watch_parent(daemon);
     begin(daemon);

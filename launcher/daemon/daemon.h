@@ -18,7 +18,8 @@
 #include "watch.h"
 
 enum {
-    DAEMON_QUEUE = 16, /* events that wait because they came out of an action */
+    /* Events that wait because they came out of an action: an answer of each session, and more. */
+    DAEMON_QUEUE = 2 * LIFECYCLE_MAX_SESSIONS,
     DAEMON_TOKEN = 33, /* the WebSocket token in hexadecimal */
 };
 

@@ -12,7 +12,7 @@
 enum {
     PREFIX_MAX = 48, /* time and stream */
     SERVER_BATCH = READABLE_GROWTH * LOG_LINE_MAX + 4096,
-    OWN_LINE_MAX = 1024,
+    OWN_LINE_MAX = 4096, /* the reason of a failure, with the last lines of the server */
     OWN_BATCH = READABLE_GROWTH * OWN_LINE_MAX + PREFIX_MAX + 2,
 };
 
@@ -110,9 +110,9 @@ static void add_line(struct log *log, struct batch *batch, enum log_stream strea
     length = readable_text(text, bytes, count);
     if (stream != LOG_LAUNCHER)
         remember(log, text, length);
-    if (log->echo)
-        fprintf(stream == LOG_STDOUT ? stdout : stderr, "%s%s\n",
-                stream == LOG_LAUNCHER ? "tether: " : "", text);
+    if (log->echoes)
+        echo_line(&log->echo, stream != LOG_STDOUT, stream == LOG_LAUNCHER ? "tether: " : "", text,
+                  length);
     log->number++;
     log->on_line(log->context, stream, text, log->number);
     text[length] = '\n';
@@ -232,10 +232,12 @@ void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn 
     *log = (struct log){.dir = dir,
                         .server = {"server.log", OS_NO_HANDLE, 0},
                         .launcher = {"launcher.log", OS_NO_HANDLE, 0},
-                        .echo = echo,
+                        .echoes = echo,
                         .on_line = on_line,
                         .context = context};
     stamp_now(log->began);
+    if (echo)
+        echo_init(&log->echo);
 }
 
 void log_finish(struct log *log) {
@@ -243,6 +245,8 @@ void log_finish(struct log *log) {
     log_server_begin(log);
     os_handle_close(&log->server.handle);
     os_handle_close(&log->launcher.handle);
+    if (log->echoes)
+        echo_finish(&log->echo);
 }
 
 /* ---- reading back ---- */

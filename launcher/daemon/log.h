@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "../os/os.h"
+#include "echo.h"
 
 #define LOG_FILE_SIZE  ((uint64_t)1024 * 1024)
 #define LOG_FILES      3 /* generations, the current one included */
@@ -44,11 +45,12 @@ struct log {
     const struct os_dir *dir; /* borrowed */
     struct log_file server, launcher;
     struct log_pending pending[2]; /* stdout and stderr */
-    bool echo;                     /* lines go to the terminal, too */
-    uint64_t number;               /* of the last line */
-    char began[32];                /* when; lines of the file sort by such stamps */
-    uint64_t lost;                 /* bytes that could not be written */
-    char *last[LOG_LAST_LINES];    /* of the server's current run, a ring */
+    bool echoes;                   /* lines go to the terminal, too */
+    struct echo echo;
+    uint64_t number;            /* of the last line */
+    char began[32];             /* when; lines of the file sort by such stamps */
+    uint64_t lost;              /* bytes that could not be written */
+    char *last[LOG_LAST_LINES]; /* of the server's current run, a ring */
     unsigned last_count;
     log_line_fn on_line;
     void *context;

@@ -22,9 +22,12 @@ static bool parse_daemon(char *text, struct os_identity *daemon) {
     return os_pid_parse(text, &daemon->pid) == 0 && os_start_parse(colon + 1, &daemon->start) == 0;
 }
 
+/* The daemon is named as its server's namespace counts. Seen from another one it looks dead. */
 bool ports_is_orphan(const struct os_identity *identity, const char *instance) {
     char value[64];
     struct os_identity daemon;
+    if (os_same_namespace(identity->pid) != OS_YES)
+        return false;
     if (os_process_variable(identity, "TETHER_INSTANCE", value, sizeof value) < 0 ||
         strcmp(value, instance) != 0)
         return false;

@@ -81,6 +81,11 @@ void status_failure(const struct daemon *daemon, char *out, size_t size) {
         if (daemon->life.crashed && daemon->life.server != LIFECYCLE_STARTING &&
             daemon->life.server != LIFECYCLE_READY)
             describe_exit(facts, "the server crashed", out, size);
+        else if (daemon->life.cause == LIFECYCLE_CAUSE_FINISHED && !daemon->life.was_ready)
+            describe_exit(facts,
+                          "the server ended before it was ready (if it goes to the background, "
+                          "tell it to stay in the foreground)",
+                          out, size);
         break;
     case LIFECYCLE_FAILURE_SPAWN:
     case LIFECYCLE_FAILURE_PORT:

@@ -55,11 +55,11 @@ int watch_create(struct watch **out, uv_loop_t *loop, const struct os_identity *
     watch->fn = fn;
     watch->context = context;
     rc = os_process_open(&watch->process, identity);
-    if (rc == -ENOSYS || rc == -EACCES) {
+    if (rc == 0) {
+        rc = start_poll(watch, loop);
+    } else if (rc != -ESRCH && rc != -EINVAL) { /* no handles here, or none left at present */
         watch->process = (struct os_process){*identity, OS_NO_HANDLE};
         rc = start_timer(watch, loop, poll_ms);
-    } else if (rc == 0) {
-        rc = start_poll(watch, loop);
     }
     if (rc < 0) {
         os_process_close(&watch->process);

@@ -237,13 +237,27 @@ static int settle(const struct guard_plan *plan) {
     return result;
 }
 
-/* Leaves open the channel, the pipe and, lest a later open() gets such a number, 0 to 2. The
- * server's own descriptors must go: a pipe held here would never end, a port never become free. */
-static int keep_descriptors(struct guard_process *guard) {
-    int channel = fcntl(guard->channel, F_DUPFD_CLOEXEC, FD_FIRST_UNUSED);
-    int failure = fcntl(guard->failure, F_DUPFD_CLOEXEC, FD_FIRST_UNUSED);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+/* Leaves open the channel and the pipe. Needs no new descriptor, for the daemon may have used up
+ * all that a process may have. The server's own must go: a pipe held here would never end, a port
+ * never become free, nor would the daemon's lock. */
+static void close_others(const struct guard_process *guard) {
+    int last = guard->channel > guard->failure ? guard->channel : guard->failure;
 
+    for (int fd = 0; fd < last; fd++) {
+        if (fd != guard->channel && fd != guard->failure)
+            close(fd);
+    }
+    os_close_from(last + 1);
+}
+
+/* Gives the two their numbers and, lest a later open() gets such a number, fills 0 to 2. */
+static int keep_descriptors(struct guard_process *guard) {
+    int channel, failure, null;
+
+    close_others(guard);
+    channel = fcntl(guard->channel, F_DUPFD_CLOEXEC, FD_FIRST_UNUSED);
+    failure = fcntl(guard->failure, F_DUPFD_CLOEXEC, FD_FIRST_UNUSED);
+    null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (channel < 0 || failure < 0 || null < 0)
         return -errno;
     dup2(channel, FD_CHANNEL);
@@ -288,6 +302,7 @@ static void start_server(struct guard_process *guard) {
     result = keep_descriptors(guard);
     if (result < 0) {
         report_failure(guard, (struct guard_failure){GUARD_STEP_DESCRIPTORS, -result});
+        os_close_from(0); /* to end the tree takes two descriptors */
         guard->channel = -1;
         guard->failure = -1;
         guard->killed = true;

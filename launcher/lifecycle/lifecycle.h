@@ -212,7 +212,7 @@ enum lifecycle_event_kind {
     LIFECYCLE_ON_PORTS,      /* success: all ports are bindable */
     LIFECYCLE_ON_STOP,       /* session (0: none), force */
     LIFECYCLE_ON_RESTART,    /* session (0: none) */
-    LIFECYCLE_ON_HANDOVER,   /* session (0: none) */
+    LIFECYCLE_ON_HANDOVER,   /* session (0: none), process: for whom */
     LIFECYCLE_ON_SIGNAL,     /* SIGTERM or SIGINT to the daemon */
     LIFECYCLE_ON_PARENT,     /* the parent of a foreground daemon died */
     LIFECYCLE_EVENTS
@@ -265,7 +265,7 @@ enum lifecycle_answer {
     LIFECYCLE_ANSWER_STOPPING,      /* refused: this daemon is about to end, start afresh */
     LIFECYCLE_ANSWER_FULL,          /* refused: no room for another session */
     LIFECYCLE_ANSWER_OTHER_EDITORS, /* stop refused without force */
-    LIFECYCLE_ANSWER_OTHER_SESSIONS /* hand-over refused */
+    LIFECYCLE_ANSWER_OTHER_SESSIONS /* hand-over refused: a session, or an owner without one */
 };
 
 /* Belongs to the caller; only the first *_count entries of the lists mean anything. */

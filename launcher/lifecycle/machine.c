@@ -32,8 +32,11 @@ static void request_restart(struct turn *t) {
     server_restart(t);
 }
 
-static void request_handover(struct turn *t, uint32_t caller) {
-    if (!server_ending(t->l) && sessions_counting_others(t->l, caller) > 0) {
+/* Asked for by a session, on behalf of a process. */
+static void request_handover(struct turn *t, const struct lifecycle_event *event) {
+    bool in_use =
+        sessions_counting_others(t->l, event->session) > 0 || owner_objects(t->l, &event->process);
+    if (!server_ending(t->l) && in_use) {
         turn_answer(t, LIFECYCLE_ANSWER_OTHER_SESSIONS);
         return;
     }
@@ -97,7 +100,7 @@ static void apply(struct turn *t, const struct lifecycle_event *event) {
         request_restart(t);
         break;
     case LIFECYCLE_ON_HANDOVER:
-        request_handover(t, event->session);
+        request_handover(t, event);
         break;
     case LIFECYCLE_ON_SIGNAL:
         signal_received(t);

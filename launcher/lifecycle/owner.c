@@ -84,6 +84,11 @@ void owner_release(struct turn *t, const struct lifecycle_process *process) {
         owner_inherit(t, heir);
 }
 
+bool owner_objects(const struct lifecycle *l, const struct lifecycle_process *process) {
+    return l->ownership != LIFECYCLE_UNARMED && l->owner_liveness != LIFECYCLE_DEAD &&
+           !process_same(&l->owner, process);
+}
+
 bool owner_settle(struct turn *t) {
     struct lifecycle *l = t->l;
     if (l->ownership == LIFECYCLE_UNARMED || server_ending(l))

@@ -200,11 +200,10 @@ void sessions_closed(struct turn *t, uint32_t id) {
         session_remove(t, s);
 }
 
-/* Whether the server has nobody left after this editor has left for good. A live or unknown owner
- * other than the editor still has a claim. */
+/* Whether the server has nobody left after this editor has left for good. */
 static bool leave_ends(const struct lifecycle *l, const struct lifecycle_process *leaver) {
     return l->ownership != LIFECYCLE_UNARMED && sessions_counting(l) == 0 &&
-           (process_same(&l->owner, leaver) || l->owner_liveness == LIFECYCLE_DEAD);
+           !owner_objects(l, leaver);
 }
 
 static void session_leave_for_good(struct turn *t, struct lifecycle_session *s) {

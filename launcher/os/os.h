@@ -306,6 +306,13 @@ int os_notify_send(const char *path, const char *text);
 /* Writes all of it. */
 int os_write(os_handle handle, const void *data, size_t length);
 
+/* Writes what goes without waiting: returns the count, or -EAGAIN. Of a terminal that is not ours
+ * alone it may wait all the same. */
+int64_t os_write_now(os_handle handle, const void *data, size_t length);
+
+/* Whether os_write_now would write something, within so long. */
+bool os_wait_writable(os_handle handle, int limit_ms);
+
 /* Returns the count, 0 at the end, or -errno (-EAGAIN: nothing is there now). */
 int64_t os_read(os_handle handle, void *out, size_t size);
 
@@ -324,6 +331,10 @@ int os_random(void *out, size_t size);
 /* Opens whichever of the descriptors 0 to 2 are closed to the null device, so that no file of ours
  * ever lands there. Called first thing in main. */
 int os_stdio_ensure(void);
+
+/* Standard output (1) or error (2) for os_write_now: a handle of our own to close, since to make
+ * the one that others share non-blocking would trouble them; or that one itself. */
+os_handle os_stdio_unblocked(int number);
 
 /* Makes standard output and error go where the handle goes. */
 int os_stdio_redirect(os_handle handle);

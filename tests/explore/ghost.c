@@ -203,7 +203,9 @@ static void on_stop(struct watch *w, unsigned caller, bool force) {
 }
 
 static void on_handover(struct watch *w, unsigned caller) {
-    if (ghost_count_without(w, caller) > 0 && !ghost_ending(w->g)) {
+    const struct ghost *g = w->g;
+    bool owner_objects = g->owner != 0 && g->owner != caller && g->owner_liveness != LIFECYCLE_DEAD;
+    if ((ghost_count_without(w, caller) > 0 || owner_objects) && !ghost_ending(g)) {
         w->answer = LIFECYCLE_ANSWER_OTHER_SESSIONS;
         return;
     }

@@ -52,6 +52,10 @@ def test_C4_an_editor_that_was_named_by_its_launcher_is_one_session(state_dir):
         with one.control() as editor:
             welcome = editor.hello("editor")
             assert [s["pid"] for s in welcome["sessions"]] == [me]
+            assert not editor.request("handover")["ok"]  # the owner lives
+            first.stop()
+            while editor.receive("state")["owner"]["pid"] != me:
+                pass
             assert editor.request("handover")["ok"]  # nobody else is there
             editor.wait_closed()
         one.wait_end()

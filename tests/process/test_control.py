@@ -10,7 +10,7 @@ import time
 import pytest
 
 from clients import Peer
-from harness import Process
+from harness import Process, wait_gone
 from scene import wait_until
 from tether import SERVER, Instance, http_get
 
@@ -252,6 +252,18 @@ def test_status_watch_prints_each_change_once_and_nothing_else(state_dir):
         assert all(a != b for a, b in zip(states, states[1:])), "the same state twice"
         assert states[-1]["state"] in ("stopping", "stopped")
         assert len(states) <= 7, watching.output
+
+
+def test_status_watch_tells_the_loss_of_the_daemon(state_dir):
+    with Instance(state_dir) as instance:
+        instance.launch()
+        guard = instance.status()["guard_pid"]
+        with watch_status(instance) as watching:
+            watching.expect("^server    ready")
+            os.kill(instance.result["daemon_pid"], signal.SIGKILL)
+            assert watching.wait() == 1
+            assert "the daemon is gone" in watching.output
+        wait_gone(guard)
 
 
 def test_status_tells_no_secret_and_names_what_runs(state_dir):

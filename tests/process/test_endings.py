@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from clients import wait_failed
+from clients import wait_failed, wait_for, watch
 from harness import wait_gone
 from tether import SERVER, Instance, can_bind
 
@@ -85,8 +85,8 @@ def test_D7_exit_status_and_signal_are_told_apart(state_dir, tmp_path, option, n
     with Instance(state_dir) as instance:  # seen from outside after a restart
         once = ["--exit-times", "1", str(tmp_path / "n")]
         instance.launch(command=[SERVER, option, str(number)] + once)
-        server = instance.status()["server"]
-        assert server["restarts"] == 1 and server["state"] == "ready"
+        with watch(instance) as control:  # it may have been ready for a moment before it ended
+            server = wait_for(control, lambda s: s["restarts"] == 1 and s["state"] == "ready")["server"]
         assert server["last_exit"] == {"code": number if option == "--exit" else None,
                                        "signal": number if option == "--signal" else None,
                                        "text": text}
@@ -158,6 +158,17 @@ def test_D7_of_long_last_lines_the_last_are_told(state_dir, character):
         "sys.exit(3)" % character])
     assert "it exited with code 3" in result["message"]
     assert result["message"].endswith(character + "11")
+    wait_gone(result["daemon_pid"])
+    assert character + "11\n" in instance.log()
+
+
+def test_D7_a_server_that_goes_to_the_background_is_told_not_to(state_dir):
+    """What it left there is ended with it: a tree without its first process has no exit to watch."""
+    instance = Instance(state_dir)
+    result = instance.launch(command=["sh", "-c", "echo going; setsid sleep 1000 & exit 0"])
+    assert result["code"] == 1
+    assert re.match(r"(?s)the server ended before it was ready .*foreground.*code 0; its last lines:\ngoing$",
+                    result["message"])
     wait_gone(result["daemon_pid"])
 
 

@@ -1,13 +1,16 @@
 """Many sessions at once: all are known, told and forgotten, at little cost. Rows A5 and F2."""
+import contextlib
 import json
 import os
 import re
 import sys
 
+import pytest
+
 from clients import check_peak, wait_for, watch
 from harness import LIMIT, Process
 from scene import stays, wait_until
-from tether import Instance
+from tether import Instance, identity, start_owner
 
 NAME = "/games/" + "x" * 900  # makes states long, so that few of them fill what is between the processes
 
@@ -61,6 +64,20 @@ def test_many_sessions_at_once_are_all_known_and_go_with_their_processes(state_d
         with watch(instance) as control:
             wait_for(control, lambda s: s["sessions"] == [])
         assert os.listdir(os.path.join(instance.directory, "sessions")) == []
+
+
+def test_E4_of_many_owners_without_a_connection_all_count_as_long_as_they_live(state_dir):
+    """Each answers the same sweep's ping, if only by being alive."""
+    with Instance(state_dir, "--silence-limit-ms", 1000, "--sweep-ms", 250) as instance:
+        instance.launch()
+        with contextlib.ExitStack() as stack, watch(instance) as control:
+            for owner in [stack.enter_context(start_owner()) for _ in range(40)]:
+                assert control.request("adopt", **identity(owner.pid))["ok"]
+            wait_for(control, lambda s: len(s["sessions"]) == 40)
+            with pytest.raises(TimeoutError):  # no news
+                while all(session["counts"] for session in control.receive("state", limit=2.5)["sessions"]):
+                    pass
+        wait_until(lambda: instance.status()["sessions"] == [], "all are gone")
 
 
 def test_two_hundred_sessions_cost_little_time(state_dir):

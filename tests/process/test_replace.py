@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from harness import Process, free_ports
-from scene import NEWER, Fifo, SessionProcess, Watched, environment_of, is_alive, kill, server_of, wait_alone
+from scene import NEWER, Fifo, SessionProcess, Watched, environment_of, is_alive, kill, server_of, wait_alone, wait_until
 from tether import SERVER, Instance, can_bind, http_get, identity, start_owner
 
 
@@ -367,12 +367,29 @@ def test_F6_launch_that_waits_for_a_replaced_daemon_joins_the_new_one(pair, star
         assert json.loads(first.output)["daemon_pid"] == result["daemon_pid"]
 
 
+def test_F6_newer_adopts_older_while_its_owner_lives(pair):
+    """F6, A4: the owner has no session; its editor is about to connect, or never will. The server is
+    its own all the same, and would end with the newcomer if that one took it over."""
+    older, newer = pair
+    with start_owner() as owner, start_owner() as newcomer:
+        older.launch("--owner-pid", owner.pid)
+        for options in ([], ["--owner-pid", newcomer.pid]):
+            result = newer.launch(*options)
+            assert result["result"] == "adopted" and result["daemon_pid"] == older.result["daemon_pid"]
+        newcomer.stop()
+        wait_until(lambda: older.status()["sessions"] == [], "the newcomer's session is gone")
+        result = newer.launch("--owner-pid", owner.pid)  # the same editor, with a newer addon
+        assert result["result"] == "started", result
+
+
 def test_F6_editor_that_updates_its_addon_replaces_its_own_daemon(pair):
     """The addon is updated under a running editor and reloads. Its own session is no other session."""
     older, newer = pair
     with start_owner() as another:
         older.launch("--owner-pid", another.pid)
         with SessionProcess(older.result["control"]) as editor:
+            another.stop()
+            wait_until(lambda: older.status()["owner"]["pid"] == editor.pid, "the editor is the owner")
             editor.tell("leave reload")
             result = newer.launch("--owner-pid", editor.pid)
             assert result["result"] == "started", result

@@ -104,6 +104,23 @@ def test_F11_as_process_1_it_outlives_crashes(state_dir):
 
 
 @needs_pid_namespace
+def test_A12_server_of_a_container_is_a_stranger_outside_of_it(state_dir, tmp_path):
+    """The same user, the same ports, but a mark that names a daemon by another namespace's numbers:
+    outside nobody has that number, and the server is not an orphan for that."""
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o700)
+    with Instance(state_dir) as it, Container(it) as container:
+        with Instance(str(outside), ports=(it.http, it.ws)) as other:
+            assert other.launch()["code"] == 3
+            assert "`tether sweep` ends it" not in other.cli("doctor").output
+            other.cli("sweep")
+            assert http_get(it.http)[0] == 200
+        assert "exited" not in container.outer.output
+        kill(container.pid, signal.SIGTERM)
+        assert container.outer.wait() == 0
+
+
+@needs_pid_namespace
 def test_B4_as_process_1_the_watchdog_does_not_end_it(state_dir):
     """Process 1 has no parent that could die: it is the one outside, which is another world."""
     with Instance(state_dir) as it, Container(it, "--parent-poll-ms", "50") as container:
@@ -274,6 +291,20 @@ def test_F11_terminal_that_is_closed(state_dir):
             service.wait()
             tree.wait()
         wait_until(it.ports_are_free, "both ports are free", limit=5)
+
+
+def test_F11_nohup_outlives_the_terminal(state_dir):
+    with Instance(state_dir) as it:
+        with Process(["nohup"] + it.argv("run", "--", SERVER), it.env) as service:
+            service.expect("server ready")
+            service.kill(signal.SIGHUP)
+            assert it.status()["state"] == "ready"  # by now a signal would have been seen
+            server = it.status()["server"]["pid"]
+            with open("/proc/%d/status" % server) as file:
+                assert not int(re.search(r"SigIgn:\s*(\w+)", file.read()).group(1), 16) & 1, "it ignores SIGHUP, too"
+            service.kill(signal.SIGTERM)
+            assert service.wait() == 0
+            assert service.output.count("ended (signal)") == 1
 
 
 def test_F11_terminal_that_is_closed_ends_it_in_order(state_dir):

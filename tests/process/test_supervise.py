@@ -1,8 +1,12 @@
 """The server as a child: its output, its end, and that nothing piles up. Rows D1 to D4."""
 import json
 import os
+import pty
 import re
+import select
 import signal
+import socket
+import subprocess
 import sys
 
 import pytest
@@ -144,6 +148,59 @@ def test_D1_run_prints_lines_as_they_come_also_into_a_pipe(state_dir):
         run.expect("^server up pid", limit=5)
         run.kill(signal.SIGTERM)
         assert run.wait() == 0
+
+
+class Unread:
+    """What `tether run` prints goes to somebody who does not read it until asked to."""
+
+    def __init__(self, kind):
+        if kind == "socket":
+            self.ends = [end.detach() for end in socket.socketpair()]
+        else:
+            self.ends = pty.openpty() if kind == "terminal" else os.pipe()
+        self.child = self.ends[1]
+
+    def read_until(self, text, limit=LIMIT):
+        data = b""
+        while text not in data:
+            assert select.select([self.ends[0]], [], [], limit)[0], data[-2000:]
+            data += os.read(self.ends[0], 65536)
+        return data
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for end in self.ends:
+            os.close(end)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "terminal"])
+def test_D1_run_does_not_wait_for_who_does_not_read(state_dir, kind):
+    """D1, B1: with a paused pager, a frozen terminal, or a parent that never looks, the server is
+    ended as ever; and it can be asked how it is. A shared pipe or terminal stays as it was."""
+    with Instance(state_dir, "--ready", "none") as instance, Unread(kind) as unread:
+        server = ["sh", "-c", "seq 400000; echo all written; while sleep 0.05; do echo more; done"]
+        run = subprocess.Popen(instance.argv("run", "--ready", "none", "--", *server), stdin=subprocess.DEVNULL,
+                               stdout=unread.child, stderr=unread.child, env=dict(os.environ, **instance.env))
+        try:
+            wait_until(lambda: instance.cli("logs", "-n", 1).output.endswith("more\n"), "all of the output")
+            assert instance.status()["state"] == "ready"
+            assert os.get_blocking(unread.child)
+            assert re.search(rb"\b[1-9][0-9]* lines are left out", unread.read_until(b" has them"))
+        finally:
+            run.terminate()
+            assert run.wait(LIMIT) == 0
+
+
+def test_D1_run_leaves_no_line_out_for_who_reads(state_dir):
+    with Instance(state_dir, "--ready", "none") as instance:
+        with instance.run(command=["sh", "-c", "seq 100000; exec sleep 1000"]) as run:
+            run.expect(r"^100000$")
+            numbers = re.findall(r"^[0-9]+$", run.output, re.MULTILINE)
+            assert numbers == [str(n + 1) for n in range(100000)]
+            run.kill(signal.SIGTERM)
+            assert run.wait() == 0
 
 
 # ---- D2: the order of a stop ----

@@ -14,6 +14,13 @@ int os_process_signal(const struct os_process *process, int signal_number) {
     return rc < 0 ? -errno : 0;
 }
 
+int pidfd_open_pid(int pid) {
+    long fd = syscall(SYS_pidfd_open, (pid_t)pid, 0u);
+    if (fd < 0)
+        return errno == EPERM ? -ENOSYS : -errno;
+    return (int)fd;
+}
+
 int pidfd_verify(struct os_process *process) {
     struct proc_stat stat;
     uint64_t expected = process->identity.start;
@@ -35,13 +42,12 @@ int os_process_open(struct os_process *process, const struct os_identity *identi
     process->handle = OS_NO_HANDLE;
     if (identity->pid <= 0 || identity->pid > INT32_MAX)
         return -EINVAL;
-    long fd = syscall(SYS_pidfd_open, (pid_t)identity->pid, 0u);
-    if (fd < 0) {
-        /* A thread that is not the first of its process has a number of the same kind. */
-        return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
-    }
-    process->handle = fd;
-    int rc = pidfd_verify(process);
+    int rc = pidfd_open_pid((int)identity->pid);
+    /* A thread that is not the first of its process has a number of the same kind. */
+    if (rc < 0)
+        return rc == -EINVAL || rc == -ENOENT ? -ESRCH : rc;
+    process->handle = rc;
+    rc = pidfd_verify(process);
     if (rc < 0)
         os_process_close(process);
     return rc;

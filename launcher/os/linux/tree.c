@@ -22,6 +22,7 @@
  * way goes on in spite of SIGSTOP, and its child runs. */
 #include "../os_tree.h"
 
+#include "pidfd.h"
 #include "procfs.h"
 
 #include <errno.h>
@@ -68,10 +69,6 @@ struct pass {
     int dying[WATCHED]; /* the first of those left */
 };
 
-static int pidfd_open_number(int pid) {
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
 static bool is_excluded(const struct tree_kill *how, int pid) {
     for (size_t i = 0; i < how->exclude_count; i++) {
         if (how->exclude[i] == pid)
@@ -86,12 +83,12 @@ static bool is_excluded(const struct tree_kill *how, int pid) {
 static bool signal_member(const struct member *it, int group, int signal) {
     struct proc_stat stat;
     bool sent = false;
-    int pidfd = it->direct ? -1 : pidfd_open_number(it->pid);
+    int pidfd = it->direct ? -1 : pidfd_open_pid(it->pid);
 
     if (!it->direct && pidfd < 0)
         return false;
-    if (procfs_read_stat(it->pid, &stat) == 0 && stat.start == it->start && stat.state != 'Z' &&
-        (group == 0 || stat.group == group))
+    if (procfs_read_stat(it->pid, &stat) == 0 && stat.start == it->start &&
+        !proc_stat_is_dead(&stat) && (group == 0 || stat.group == group))
         sent = it->direct ? kill(it->pid, signal) == 0
                           : syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) == 0;
     if (pidfd >= 0)
@@ -214,16 +211,16 @@ static int raise_priority(void) {
  * ready for ever; after one wait that led to nothing, only time is left to wait for. */
 static int wait_for_one(const struct pass *pass, bool in_vain, int patience_ms) {
     struct pollfd events[WATCHED] = {{.fd = -1}};
-    int count = pass->left < WATCHED ? pass->left : WATCHED;
+    nfds_t count = pass->left < WATCHED ? (nfds_t)pass->left : WATCHED;
     siginfo_t info;
     int ready;
 
-    for (int i = 0; i < count; i++)
-        events[i] = (struct pollfd){.fd = pidfd_open_number(pass->dying[i]), .events = POLLIN};
-    if (events[0].fd < 0 && errno == ENOSYS)
+    for (nfds_t i = 0; i < count; i++)
+        events[i] = (struct pollfd){.fd = pidfd_open_pid(pass->dying[i]), .events = POLLIN};
+    if (events[0].fd == -ENOSYS)
         return waitid(P_PID, (id_t)pass->dying[0], &info, WEXITED | WNOWAIT | __WALL) == 0 ? 1 : -1;
-    ready = poll(events, in_vain ? 0 : (nfds_t)count, patience_ms);
-    for (int i = 0; i < count; i++) {
+    ready = poll(events, in_vain ? 0 : count, patience_ms);
+    for (nfds_t i = 0; i < count; i++) {
         if (events[i].fd >= 0)
             close(events[i].fd);
     }

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +23,42 @@ int os_write(os_handle handle, const void *data, size_t length) {
         length -= (size_t)count;
     }
     return 0;
+}
+
+/* What a pipe takes at once when poll() says that it is writable. */
+enum { CHUNK = 4096 };
+
+bool os_wait_writable(os_handle handle, int limit_ms) {
+    struct pollfd event = {.fd = (int)handle, .events = POLLOUT};
+    int64_t until = os_clock_ms() + limit_ms;
+    int count;
+    do {
+        count = poll(&event, 1, limit_ms);
+        limit_ms = (int)(until - os_clock_ms());
+    } while (count < 0 && errno == EINTR && limit_ms > 0);
+    return count > 0;
+}
+
+int64_t os_write_now(os_handle handle, const void *data, size_t length) {
+    ssize_t count = send((int)handle, data, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (count >= 0 || errno != ENOTSOCK)
+        return count < 0 ? -errno : count;
+    if (!os_wait_writable(handle, 0))
+        return -EAGAIN;
+    do
+        count = write((int)handle, data, length < CHUNK ? length : CHUNK);
+    while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+os_handle os_stdio_unblocked(int number) {
+    struct stat stat;
+    char path[32];
+    int fd = -1;
+    snprintf(path, sizeof path, "/dev/fd/%d", number);
+    if (fstat(number, &stat) == 0 && (S_ISFIFO(stat.st_mode) || isatty(number)))
+        fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return fd < 0 ? number : fd;
 }
 
 int64_t os_read(os_handle handle, void *out, size_t size) {
