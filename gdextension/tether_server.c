@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "editor_loop.h"
 #include "frame_pace.h"
 #include "protocol/message.h"
@@ -28,8 +29,9 @@ struct tether_server {
     struct server_properties properties;
     struct engine_variant
         active; /* whether the server is wanted; survives a reload of the library */
-    struct engine_variant tools; /* name → [schema, callable]; so do these */
-    bool start_pending;          /* for the next frame, when all properties are set */
+    struct engine_variant tools;        /* name → [schema, callable]; so do these */
+    struct engine_variant instructions; /* what AI clients are told about the tools */
+    bool start_pending;                 /* for the next frame, when all properties are set */
 
     struct control_client *client; /* NULL: no session is wanted */
     char state[24];
@@ -150,6 +152,22 @@ static void init_all_tools(struct engine_variant *out) {
         variant_call(out, "merge", &server->tools, 1, NULL);
 }
 
+/* What all servers of this editor have to say, a paragraph each. */
+static json_t *all_instructions(void) {
+    struct buffer all = {0};
+    json_t *text;
+    for (struct tether_server *server = editor_loop_servers(); server; server = server->next) {
+        char *own = variant_text(&server->instructions);
+        if (own[0] && all.length > 0)
+            buffer_add_literal(&all, "\n\n");
+        buffer_add_text(&all, own);
+        free(own);
+    }
+    text = json_stringn(all.data ? all.data : "", all.length);
+    buffer_finish(&all);
+    return text;
+}
+
 static void note_tools_changed(void) {
     for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
         server->offer_pending = true;
@@ -179,11 +197,14 @@ static void run_tool_finished(void *self, const GDExtensionConstTypePtr *argumen
 
 static void offer(struct tether_server *server) {
     struct engine_variant tools;
+    json_t *registration;
     server->offer_pending = false;
     if (!server->client)
         return;
     init_all_tools(&tools);
-    control_client_offer(server->client, tool_calls_registration(&tools));
+    registration = tool_calls_registration(&tools);
+    json_object_set_new(registration, "instructions", all_instructions());
+    control_client_offer(server->client, registration);
     variant_finish(&tools);
 }
 
@@ -546,6 +567,8 @@ static const struct class_property properties[] = {
     {PROPERTY(keep_on_exit), .type = BOOL},
     {PROPERTY(launcher), .type = STRING},
     {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools),
+     .changed = tools_changed},
+    {"instructions", STRING, .offset = offsetof(struct tether_server, instructions),
      .changed = tools_changed},
     {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
 };
