@@ -442,6 +442,36 @@ static void run_get_log(void *self, const GDExtensionConstTypePtr *arguments,
     json_decref(lines);
 }
 
+/* One odd name, and clients refuse the whole list. */
+static bool is_tool_name(const char *name) {
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t length = strlen(name);
+    return length > 0 && length <= 128 && strspn(name, allowed) == length;
+}
+
+/* Tells the plugin's author, in the editor's log, what nobody could call. */
+static bool can_register(const struct engine_variant *name, struct engine_variant *callable) {
+    char text[256], *shown = variant_text(name);
+    struct engine_variant valid;
+    text[0] = 0;
+    variant_call(callable, "is_valid", NULL, 0, &valid);
+    if (!is_tool_name(shown))
+        snprintf(text, sizeof text,
+                 "TetherServer.register_tool: '%.100s' cannot be the name of a tool; it takes "
+                 "letters, digits, '_', '-' and '.', 128 at most",
+                 shown);
+    else if (!variant_is_true(&valid))
+        snprintf(text, sizeof text,
+                 "TetherServer.register_tool: what '%.100s' shall call is not there (any more)",
+                 shown);
+    if (text[0])
+        engine.print_error(text, __func__, __FILE__, __LINE__, true);
+    variant_finish(&valid);
+    free(shown);
+    return !text[0];
+}
+
 static void run_register_tool(void *self, const GDExtensionConstTypePtr *arguments,
                               GDExtensionTypePtr result) {
     struct tether_server *server = self;
@@ -452,12 +482,14 @@ static void run_register_tool(void *self, const GDExtensionConstTypePtr *argumen
     variant_init_native(&name, STRING, arguments[0]);
     variant_init_native(&parts[0], DICTIONARY, arguments[1]);
     variant_init_native(&parts[1], CALLABLE, arguments[2]);
-    engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
-    variant_call(&pair, "append", &parts[0], 1, NULL);
-    variant_call(&pair, "append", &parts[1], 1, NULL);
-    engine.variant_set(&server->tools, &name, &pair, &valid);
-    note_tools_changed();
-    variant_finish(&pair);
+    if (can_register(&name, &parts[1])) {
+        engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
+        variant_call(&pair, "append", &parts[0], 1, NULL);
+        variant_call(&pair, "append", &parts[1], 1, NULL);
+        engine.variant_set(&server->tools, &name, &pair, &valid);
+        note_tools_changed();
+        variant_finish(&pair);
+    }
     variant_finish(&parts[1]);
     variant_finish(&parts[0]);
     variant_finish(&name);
