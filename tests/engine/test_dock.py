@@ -2,6 +2,7 @@
 from a stand-in for TetherServer; test_dock_real.py has the same dock with real servers."""
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -363,6 +364,20 @@ def test_every_setting_is_there_with_its_default_and_none_is_written(dock, scene
     dock.run("ProjectSettings.save()")
     with open(os.path.join(scene.folder, "project.godot")) as file:
         assert "[tether]" not in file.read()
+
+
+def test_the_page_of_settings_names_each_with_its_default_and_its_variable(dock):
+    with open(os.path.join(ROOT, "docs/settings.md"), encoding="utf-8") as file:
+        rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]*)\|", file.read(), re.MULTILINE)
+    shown = {"fixed": "`fixed`", "on-failure": "`on-failure`", "": "empty", "[]": "empty", "{  }": "empty"}
+    found = dock.run('return load("res://addons/tether/settings.gd").server_settings.map(func(entry):\n'
+                     '\treturn [entry["name"], str(entry["default"]), entry.get("variable", ""),\n'
+                     '\t\tentry.get("choices", [""])[0]])')
+    assert {name for name, *_ in found} == {name for name, *_ in rows}
+    for name, default, variable, choice in found:
+        told = next(row for row in rows if row[0] == name)
+        assert told[1] == choice or told[1] == {"false": "off"}.get(default, shown.get(default, default)), told
+        assert ("`%s`" % variable in told[2]) == bool(variable), told
 
 
 def test_editor_offers_only_what_makes_sense(dock):

@@ -70,7 +70,7 @@ func refresh() -> void:
 	_show_buttons(state)
 	_url.text = _control.get_url()
 	_url.tooltip_text = "The address for clients: " + _url.text
-	_address.visible = state != "blocked" # it is a stranger's now
+	_address.visible = not state in ["blocked", "failed"] # nobody answers there, or a stranger does
 	_note.text = Words.version_note(status, _control.get_version())
 	_note.visible = _note.text != ""
 	_pending.visible = _control.are_settings_pending()
