@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "editor_loop.h"
 #include "frame_pace.h"
 #include "protocol/message.h"
@@ -28,8 +29,9 @@ struct tether_server {
     struct server_properties properties;
     struct engine_variant
         active; /* whether the server is wanted; survives a reload of the library */
-    struct engine_variant tools; /* name → [schema, callable]; so do these */
-    bool start_pending;          /* for the next frame, when all properties are set */
+    struct engine_variant tools;        /* name → [schema, callable]; so do these */
+    struct engine_variant instructions; /* what AI clients are told about the tools */
+    bool start_pending;                 /* for the next frame, when all properties are set */
 
     struct control_client *client; /* NULL: no session is wanted */
     char state[24];
@@ -150,6 +152,22 @@ static void init_all_tools(struct engine_variant *out) {
         variant_call(out, "merge", &server->tools, 1, NULL);
 }
 
+/* What all servers of this editor have to say, a paragraph each. */
+static json_t *all_instructions(void) {
+    struct buffer all = {0};
+    json_t *text;
+    for (struct tether_server *server = editor_loop_servers(); server; server = server->next) {
+        char *own = variant_text(&server->instructions);
+        if (own[0] && all.length > 0)
+            buffer_add_literal(&all, "\n\n");
+        buffer_add_text(&all, own);
+        free(own);
+    }
+    text = json_stringn(all.data ? all.data : "", all.length);
+    buffer_finish(&all);
+    return text;
+}
+
 static void note_tools_changed(void) {
     for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
         server->offer_pending = true;
@@ -179,11 +197,14 @@ static void run_tool_finished(void *self, const GDExtensionConstTypePtr *argumen
 
 static void offer(struct tether_server *server) {
     struct engine_variant tools;
+    json_t *registration;
     server->offer_pending = false;
     if (!server->client)
         return;
     init_all_tools(&tools);
-    control_client_offer(server->client, tool_calls_registration(&tools));
+    registration = tool_calls_registration(&tools);
+    json_object_set_new(registration, "instructions", all_instructions());
+    control_client_offer(server->client, registration);
     variant_finish(&tools);
 }
 
@@ -421,6 +442,36 @@ static void run_get_log(void *self, const GDExtensionConstTypePtr *arguments,
     json_decref(lines);
 }
 
+/* One odd name, and clients refuse the whole list. */
+static bool is_tool_name(const char *name) {
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t length = strlen(name);
+    return length > 0 && length <= 128 && strspn(name, allowed) == length;
+}
+
+/* Tells the plugin's author, in the editor's log, what nobody could call. */
+static bool can_register(const struct engine_variant *name, struct engine_variant *callable) {
+    char text[256], *shown = variant_text(name);
+    struct engine_variant valid;
+    text[0] = 0;
+    variant_call(callable, "is_valid", NULL, 0, &valid);
+    if (!is_tool_name(shown))
+        snprintf(text, sizeof text,
+                 "TetherServer.register_tool: '%.100s' cannot be the name of a tool; it takes "
+                 "letters, digits, '_', '-' and '.', 128 at most",
+                 shown);
+    else if (!variant_is_true(&valid))
+        snprintf(text, sizeof text,
+                 "TetherServer.register_tool: what '%.100s' shall call is not there (any more)",
+                 shown);
+    if (text[0])
+        engine.print_error(text, __func__, __FILE__, __LINE__, true);
+    variant_finish(&valid);
+    free(shown);
+    return !text[0];
+}
+
 static void run_register_tool(void *self, const GDExtensionConstTypePtr *arguments,
                               GDExtensionTypePtr result) {
     struct tether_server *server = self;
@@ -431,12 +482,14 @@ static void run_register_tool(void *self, const GDExtensionConstTypePtr *argumen
     variant_init_native(&name, STRING, arguments[0]);
     variant_init_native(&parts[0], DICTIONARY, arguments[1]);
     variant_init_native(&parts[1], CALLABLE, arguments[2]);
-    engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
-    variant_call(&pair, "append", &parts[0], 1, NULL);
-    variant_call(&pair, "append", &parts[1], 1, NULL);
-    engine.variant_set(&server->tools, &name, &pair, &valid);
-    note_tools_changed();
-    variant_finish(&pair);
+    if (can_register(&name, &parts[1])) {
+        engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
+        variant_call(&pair, "append", &parts[0], 1, NULL);
+        variant_call(&pair, "append", &parts[1], 1, NULL);
+        engine.variant_set(&server->tools, &name, &pair, &valid);
+        note_tools_changed();
+        variant_finish(&pair);
+    }
     variant_finish(&parts[1]);
     variant_finish(&parts[0]);
     variant_finish(&name);
@@ -546,6 +599,8 @@ static const struct class_property properties[] = {
     {PROPERTY(keep_on_exit), .type = BOOL},
     {PROPERTY(launcher), .type = STRING},
     {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools),
+     .changed = tools_changed},
+    {"instructions", STRING, .offset = offsetof(struct tether_server, instructions),
      .changed = tools_changed},
     {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
 };

@@ -81,7 +81,8 @@ static json_t *text_result(const char *text) {
 }
 
 static json_t *structured_result(json_t *value) {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    /* The text is for reading: 0.1, not 0.10000000000000001. The structure has every digit. */
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
     json_t *result = text_result(text ? text : "null");
     if (json_is_object(value))
         json_object_set(result, "structuredContent", value);

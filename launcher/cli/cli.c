@@ -13,6 +13,7 @@
 #include "../os/os.h"
 #include "../protocol/version.h"
 #include "commands.h"
+#include "nearest.h"
 
 static const struct command *find_command(const char *name) {
     for (size_t i = 0; i < command_count; i++)
@@ -45,7 +46,14 @@ static void print_command(const struct command *command, FILE *out) {
 }
 
 static int unknown_command(const char *name) {
-    fprintf(stderr, "tether: there is no command '%s'; `tether help` lists them\n", name);
+    struct nearest nearest = {.typed = name, .length = strlen(name)};
+    for (size_t i = 0; i < command_count; i++)
+        if (commands[i].summary)
+            nearest_offer(&nearest, commands[i].name);
+    fprintf(stderr, "tether: there is no command '%s'; ", name);
+    if (nearest.word)
+        fprintf(stderr, "is '%s' meant? ", nearest.word);
+    fprintf(stderr, "`tether help` lists them\n");
     return EXIT_USAGE;
 }
 

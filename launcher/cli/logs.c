@@ -30,9 +30,11 @@ static int print_tail(const struct options *options) {
 }
 
 static void print_message(const json_t *message) {
+    char stamp[32];
     if (strcmp(message_text(message, "type"), "log") != 0)
         return;
-    printf("%s %s\n", message_text(message, "stream"), message_text(message, "line"));
+    log_stamp(stamp);
+    printf("%s %s %s\n", stamp, message_text(message, "stream"), message_text(message, "line"));
 }
 
 static void print_lines(const json_t *lines) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../os/os.h"
+#include "nearest.h"
 
 enum { PAIRS_MOST = 100 };
 
@@ -169,6 +170,7 @@ static bool set_result_handle(struct options *options, const char *value) {
 struct flag {
     const char *name;     /* without its dashes */
     const char *argument; /* NULL: takes none */
+    const char *takes;    /* what its argument may be; NULL: that is what `argument` says */
     unsigned scope;
     bool lenient; /* a wrong value is a warning */
     bool (*set)(struct options *options, const char *value);
@@ -176,34 +178,37 @@ struct flag {
 };
 
 static const struct flag flags[] = {
-    {"http-port", "N", SCOPE_INSTANCE, false, set_http_port, "the server's port for HTTP (8000)"},
-    {"ws-port", "N", SCOPE_INSTANCE, false, set_ws_port,
+    {"http-port", "N", "a number from 1 to 65535", SCOPE_INSTANCE, false, set_http_port,
+     "the server's port for HTTP (8000)"},
+    {"ws-port", "N", "a number from 0 to 65535", SCOPE_INSTANCE, false, set_ws_port,
      "its second port, for WebSocket (9500); 0: it has none"},
-    {"ports", "fixed|auto", SCOPE_START, false, set_ports,
+    {"ports", "fixed|auto", NULL, SCOPE_START, false, set_ports,
      "auto: if a stranger holds a port, take the next free pair"},
-    {"hold-ports", NULL, SCOPE_START, false, set_hold_ports,
+    {"hold-ports", NULL, NULL, SCOPE_START, false, set_hold_ports,
      "listen for the server and hand the sockets down (LISTEN_FDS)"},
-    {"owner-pid", "PID", SCOPE_START, true, set_owner_pid,
+    {"owner-pid", "PID", NULL, SCOPE_START, true, set_owner_pid,
      "the process that the server belongs to"},
-    {"owner-start", "TOKEN", SCOPE_START, true, set_owner_start,
+    {"owner-start", "TOKEN", NULL, SCOPE_START, true, set_owner_start,
      "the owner's start time, as /proc/PID/stat tells it (looked up)"},
-    {"owner-role", "ROLE", SCOPE_START, false, set_owner_role,
+    {"owner-role", "ROLE", "editor or front", SCOPE_START, false, set_owner_role,
      "what the owner is: editor, or front for `tether mcp` (editor)"},
-    {"owner-env", "NAME", SCOPE_START, false, set_owner_env,
-     "a further variable that tells the server its owner (repeatable)"},
-    {"ready", "HOW", SCOPE_START, false, set_ready,
-     "ports, notify, http:PATH or none: when it counts as ready (ports)"},
-    {"restart", "WHEN", SCOPE_START, false, set_restart,
+    {"owner-env", "NAME", "the name of a variable, and there may be 8 of them", SCOPE_START, false,
+     set_owner_env, "a further variable that tells the server its owner (repeatable)"},
+    {"ready", "HOW", "ports, notify, http:/PATH or none", SCOPE_START, false, set_ready,
+     "ports, notify, http:/PATH or none: when it counts as ready (ports)"},
+    {"restart", "WHEN", "on-failure or never", SCOPE_START, false, set_restart,
      "on-failure or never: after a crash (on-failure)"},
-    {"parent-watchdog", "on|off", SCOPE_START, true, set_watchdog,
+    {"parent-watchdog", "on|off", NULL, SCOPE_START, true, set_watchdog,
      "end with the program that started `tether run` (on)"},
-    {"json", NULL, SCOPE_JSON, false, set_json, "one line of JSON, for programs"},
-    {"watch", NULL, SCOPE_WATCH, false, set_watch, "stay, and show every change"},
-    {"force", NULL, SCOPE_FORCE, false, set_force, "also while editors use the server"},
-    {"follow", NULL, SCOPE_LOGS, false, set_follow, "stay, and print new lines as they come (-f)"},
-    {"lines", "N", SCOPE_LOGS, false, set_lines, "print the last N lines first (20) (-n N)"},
-    {"lock-handle", "N", SCOPE_DAEMON, false, set_lock_handle, ""},
-    {"result-handle", "N", SCOPE_DAEMON, false, set_result_handle, ""},
+    {"json", NULL, NULL, SCOPE_JSON, false, set_json, "one line of JSON, for programs"},
+    {"watch", NULL, NULL, SCOPE_WATCH, false, set_watch, "stay, and show every change"},
+    {"force", NULL, NULL, SCOPE_FORCE, false, set_force, "also while editors use the server"},
+    {"follow", NULL, NULL, SCOPE_LOGS, false, set_follow,
+     "stay, and print new lines as they come (-f)"},
+    {"lines", "N", "a number up to 100000", SCOPE_LOGS, false, set_lines,
+     "print the last N lines first (20) (-n N)"},
+    {"lock-handle", "N", NULL, SCOPE_DAEMON, false, set_lock_handle, ""},
+    {"result-handle", "N", NULL, SCOPE_DAEMON, false, set_result_handle, ""},
 };
 
 static const struct {
@@ -310,7 +315,22 @@ struct words {
     FILE *warnings;
 };
 
-static int unknown_word(const char *word, struct error *err) {
+/* The flag of these scopes that was perhaps meant. */
+static const char *nearest_flag(const char *name, unsigned scopes) {
+    struct nearest nearest = {.typed = name, .length = strcspn(name, "=")};
+    for (size_t i = 0; i < COUNT(flags); i++)
+        if (flags[i].scope & scopes & ~(unsigned)SCOPE_DAEMON)
+            nearest_offer(&nearest, flags[i].name);
+    for (size_t i = 0; i < lifecycle_knob_count && (scopes & SCOPE_START); i++)
+        if (is_interval(&lifecycle_knobs[i]))
+            nearest_offer(&nearest, lifecycle_knobs[i].name);
+    return nearest.word;
+}
+
+static int unknown_word(const char *word, unsigned scopes, struct error *err) {
+    const char *meant = strncmp(word, "--", 2) == 0 ? nearest_flag(word + 2, scopes) : NULL;
+    if (meant)
+        return error_set(err, -EINVAL, "unknown option '%.100s'; is --%s meant?", word, meant);
     if (word[0] == '-')
         return error_set(err, -EINVAL, "unknown option '%.100s'", word);
     return error_set(err, -EINVAL,
@@ -334,7 +354,7 @@ static int read_flag(struct options *options, struct words *words, const char *w
     bool valid;
 
     if (!knob && (!flag || !(flag->scope & words->scopes)))
-        return unknown_word(word, err);
+        return unknown_word(word, words->scopes, err);
     if (knob || flag->argument) {
         value = take_value(words, name + length);
         if (!value)
@@ -346,7 +366,7 @@ static int read_flag(struct options *options, struct words *words, const char *w
     valid = knob ? set_interval(options, knob, value) : flag->set(options, value);
     if (!valid && !knob && !flag->lenient)
         return error_set(err, -EINVAL, "option --%s: '%.100s' is not valid; it takes %s",
-                         flag->name, value, flag->argument);
+                         flag->name, value, flag->takes ? flag->takes : flag->argument);
     if (!valid)
         warn(words->warnings, word, value, knob ? "the default is taken" : "no owner is watched");
     return 0;
@@ -368,7 +388,7 @@ static int read_words(struct options *options, struct words *words, struct error
             return 0;
         }
         if (strncmp(word, "--", 2) != 0 || word[2] == 0)
-            return unknown_word(word, err);
+            return unknown_word(word, words->scopes, err);
         rc = read_flag(options, words, word, err);
         if (rc < 0)
             return rc;
@@ -412,7 +432,7 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
     if (rc == 0 && options->hold_ports && options->ready == READY_PORTS)
         rc = error_set(err, -EINVAL,
                        "--ready ports tells nothing when the daemon itself listens (--hold-ports); "
-                       "use --ready notify or --ready http:PATH");
+                       "use --ready notify or --ready http:/PATH");
     if (rc == 0 && options->owner.pid == 0)
         options->owner.start = 0;
     return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../protocol/message.h"
+#include "../protocol/version.h"
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
@@ -31,11 +32,12 @@ static void print_duration(int64_t ms) {
 static void print_server(const json_t *state) {
     const json_t *server = json_object_get(state, "server");
     int64_t pid = message_number(server, "pid", 0), ws = message_number(server, "ws_port", 0);
+    int64_t restarts = message_number(server, "restarts", 0);
     const char *reason = message_text(server, "reason");
     printf("server    %s", message_text(server, "state"));
     if (pid)
         printf(", process %" PRId64, pid);
-    printf(", %" PRId64 " restarts, tether is up ", message_number(server, "restarts", 0));
+    printf(", %" PRId64 " restart%s, tether is up ", restarts, restarts == 1 ? "" : "s");
     print_duration(message_number(state, "uptime_ms", 0));
     printf("\nports     %" PRId64, message_number(server, "http_port", 0));
     if (ws)
@@ -80,6 +82,17 @@ static void print_state(const struct options *options, json_t *state) {
     fflush(stdout);
 }
 
+/* Programs get a line of JSON also where there is nothing to tell. */
+static void print_nobody(const struct options *options, const struct error *err) {
+    char instance[OPTIONS_INSTANCE_MAX];
+    json_t *state;
+    options_instance(options, instance);
+    state = json_pack("{s:s, s:s, s:n, s:s}", "version", tether_version, "instance", instance,
+                      "state", "message", err->message);
+    print_state(options, state);
+    json_decref(state);
+}
+
 /* Until the daemon ends, which it says before. */
 static int watch(const struct options *options, struct client *client) {
     struct error err = {0};
@@ -105,8 +118,12 @@ int command_status(const struct options *options) {
     json_t *state = NULL;
     struct client *client = client_open(options, &state, &err);
     int code = EXIT_FINE;
-    if (!client)
-        return command_fail(command_client_code(err.code), &err);
+    if (!client) {
+        code = command_client_code(err.code);
+        if (options->json && code == EXIT_NOT_RUNNING)
+            print_nobody(options, &err);
+        return command_fail(code, &err);
+    }
     print_state(options, state);
     if (options->watch)
         code = watch(options, client);

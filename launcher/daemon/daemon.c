@@ -141,7 +141,6 @@ static void start_server(struct daemon *daemon) {
     if (ports_prepare(&daemon->ports, &facts->failure) < 0) {
         struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
                                         .failure = port_failure(facts->failure.code)};
-        log_say(&daemon->log, "%s", facts->failure.message);
         daemon_feed(daemon, &event, NULL);
         return;
     }
@@ -238,14 +237,17 @@ static void set_timer(struct daemon *daemon) {
 
 static void note_server_state(struct daemon *daemon, enum lifecycle_server before) {
     enum lifecycle_server now = daemon->life.server;
+    bool has_told = daemon->told == daemon->life.failure && before != LIFECYCLE_STARTING &&
+                    before != LIFECYCLE_READY;
     char failure[3072];
     if (now == before)
         return;
     if (before == LIFECYCLE_STARTING || now != LIFECYCLE_STARTING)
         ready_end(&daemon->ready);
     status_failure(daemon, failure, sizeof failure);
-    log_say(&daemon->log, "server %s%s%s", lifecycle_server_name(now), failure[0] ? ": " : "",
-            failure);
+    log_say(&daemon->log, "server %s%s%s", lifecycle_server_name(now),
+            failure[0] && !has_told ? ": " : "", has_told ? "" : failure);
+    daemon->told = daemon->life.failure;
     if (now == LIFECYCLE_READY) {
         daemon->facts.ready_ms = os_clock_ms() - daemon->facts.started_at;
         report_result(daemon, 0, "ready");
@@ -482,6 +484,7 @@ static int open_all(struct daemon *daemon, struct error *err) {
 
 static void begin(struct daemon *daemon) {
     struct lifecycle_process owner = daemon->options->owner;
+    char whose[32];
     uint32_t seed = 0;
     if (owner.pid != 0 && owner.start == 0) { /* hold on to whoever has this pid now */
         struct os_identity identity;
@@ -492,8 +495,9 @@ static void begin(struct daemon *daemon) {
     daemon->busy = true;
     lifecycle_init(&daemon->life, &daemon->options->config, &owner, seed, (uint64_t)os_clock_ms(),
                    &daemon->actions);
-    log_say(&daemon->log, "tether %s, process %lld, ports %s, owner %" PRIu64, tether_version,
-            (long long)daemon->self.pid, daemon->instance, owner.pid);
+    snprintf(whose, sizeof whose, owner.pid ? "owner %" PRIu64 : "no owner", owner.pid);
+    log_say(&daemon->log, "tether %s, process %lld, ports %s, %s", tether_version,
+            (long long)daemon->self.pid, daemon->instance, whose);
     carry_out(daemon, NULL);
     work_off_queue(daemon);
     daemon->busy = false;

@@ -57,10 +57,11 @@ struct daemon {
     struct supervisor supervisor;
     struct control control;
     struct server_facts facts;
-    bool ports_free;  /* as seen after the end */
-    bool ready_early; /* the server said so before the guard told of its start */
-    bool owner_ended; /* the handle's word, which /proc may lag behind */
-    bool opened;      /* the loop and all its handles are there */
+    enum lifecycle_failure told; /* in words, in the log, for this end of the server */
+    bool ports_free;             /* as seen after the end */
+    bool ready_early;            /* the server said so before the guard told of its start */
+    bool owner_ended;            /* the handle's word, which /proc may lag behind */
+    bool opened;                 /* the loop and all its handles are there */
     bool ended;
 
     struct lifecycle_event queue[DAEMON_QUEUE];

@@ -68,7 +68,7 @@ static void file_write(struct log *log, struct log_file *file, const char *bytes
 
 /* ---- lines ---- */
 
-static void stamp_now(char out[32]) {
+void log_stamp(char out[32]) {
     struct timespec now;
     struct tm parts;
     timespec_get(&now, TIME_UTC);
@@ -79,7 +79,7 @@ static void stamp_now(char out[32]) {
 
 static void batch_init(struct batch *batch, struct log_file *file, char *bytes, size_t capacity) {
     *batch = (struct batch){.file = file, .bytes = bytes, .capacity = capacity};
-    stamp_now(batch->stamp);
+    log_stamp(batch->stamp);
 }
 
 static void batch_flush(struct log *log, struct batch *batch) {
@@ -235,7 +235,7 @@ void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn 
                         .echoes = echo,
                         .on_line = on_line,
                         .context = context};
-    stamp_now(log->began);
+    log_stamp(log->began);
     if (echo)
         echo_init(&log->echo);
 }

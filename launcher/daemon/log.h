@@ -56,6 +56,9 @@ struct log {
     void *context;
 };
 
+/* The time as it stands before each line of a file. */
+void log_stamp(char out[32]);
+
 /* Never fails: a log that cannot be written is an empty one. */
 void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn on_line,
               void *context);

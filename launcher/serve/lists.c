@@ -127,6 +127,8 @@ void lists_register(struct editor *editor, const json_t *params) {
     }
     if (json_is_string(instructions)) {
         free(editor->instructions);
-        editor->instructions = strdup(json_string_value(instructions));
+        editor->instructions = NULL;
+        if (json_string_length(instructions) > 0)
+            editor->instructions = strdup(json_string_value(instructions));
     }
 }

@@ -109,6 +109,11 @@ static void call_tool(struct mcp_request *request) {
         mcp_reply_result(request, builtin_call(serve, name, arguments));
     else if (!serve->active)
         mcp_reply_result(request, tool_failure("%s", no_editor));
+    else if (json_array_size(serve->active->lists[LIST_TOOLS]) == 0)
+        mcp_reply_result(request,
+                         tool_failure("The Godot editor %s has offered no tools yet; it may still "
+                                      "be starting. Try again in a moment.",
+                                      serve->active->name));
     else if (!(tool = editor_offer(serve->active, LIST_TOOLS, name)))
         unknown(request, "tool", name);
     else if (headers_agree(request, tool, arguments))

@@ -187,7 +187,8 @@ static void tell_ready(const struct serve *serve) {
     const char *path = getenv("NOTIFY_SOCKET");
     if (path && path[0] && os_notify_send(path, "READY=1") < 0)
         fprintf(stderr, "tether serve: cannot tell NOTIFY_SOCKET that it is ready\n");
-    fprintf(stderr, "tether serve: http://127.0.0.1:%u/mcp\n", (unsigned)serve->http_port);
+    printf("tether serve: http://127.0.0.1:%u/mcp\n", (unsigned)serve->http_port); /* no error */
+    fflush(stdout);
 }
 
 int command_serve(const struct options *options) {

@@ -27,7 +27,7 @@ CLIENTS = {
     "claude-desktop": ("config", "Claude/claude_desktop_config.json", "mcpServers", STDIO),
     "cursor": ("project", ".cursor/mcp.json", "mcpServers", {"url": URL}),
     "vscode": ("project", ".vscode/mcp.json", "servers", {"type": "http", "url": URL}),
-    "codex": ("home", ".codex/config.toml", "mcp_servers", {"url": URL}),
+    "codex": ("project", ".codex/config.toml", "mcp_servers", {"url": URL}),
     "gemini-cli": ("project", ".gemini/settings.json", "mcpServers", {"httpUrl": URL}),
     "zed": ("project", ".zed/settings.json", "context_servers", {"url": URL}),
     "windsurf": ("home", ".codeium/windsurf/mcp_config.json", "mcpServers", {"serverUrl": URL}),

@@ -2,6 +2,7 @@
 from a stand-in for TetherServer; test_dock_real.py has the same dock with real servers."""
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -121,7 +122,7 @@ def test_each_state_has_its_words_and_its_buttons(dock, state, headline, enabled
 def test_F3_running_server_is_shown_with_why_it_lives_for_whom_and_since_when(dock, scene):
     dock.be_ready()
     texts = dock.texts()
-    for text in ("Running", "Stays up: 2 sessions, and owner %d lives" % scene.pid,
+    for text in ("Running", "Stays up for this editor and 1 AI client.",
                  "http://127.0.0.1:8000/mcp", "built in (4714)", "8000, 9500",
                  "this editor (%d)" % scene.pid, "My Game (this editor)\nAI client (4800)",
                  "1 min 21 s, no restarts"):
@@ -131,6 +132,30 @@ def test_F3_running_server_is_shown_with_why_it_lives_for_whom_and_since_when(do
     dock.press("Restart the server")
     dock.press("Stop the server")
     assert dock.calls() == ["restart", "stop"]
+
+
+def test_F3_why_it_stays_up_is_told_in_a_persons_words(dock, scene):
+    dock.be_ready([{"session": "3", "role": "editor", "pid": 99, "project": "Dungeon"},
+                   {"session": "4", "role": "editor", "pid": 98, "project": "Gone", "counts": False},
+                   {"session": "5", "role": "front", "pid": 97, "project": ""}])
+    assert "Stays up for this editor, Dungeon and 2 AI clients." in dock.texts()
+    dock.be("ready", {"ownership": "unarmed", "why": "no owner was given; `tether stop` ends it"})
+    assert "Stays up until it is stopped, also without an editor." in dock.texts()
+    dock.be("ready", {"why": "an editor is restarting; its place is kept for 12 s"})
+    assert "Stays up: an editor is restarting; its place is kept for 12 s" in dock.texts()
+
+
+def test_the_keyboard_stays_where_start_and_stop_take_turns(dock):
+    dock.be_ready()
+    dock.run('view.button(dock, "Stop the server").grab_focus()')
+    dock.be("stopped")
+    assert dock.run('return view.button(dock, "Start the server").has_focus()')
+
+
+def test_advice_for_the_command_line_is_left_out_where_there_is_a_button(dock):
+    dock.be("blocked", {"message": "port 8000 is held by a process of user 1001; end it, or use --http-port 8001",
+                        "next_ports": [8001, 9501]})
+    assert "Port 8000 is held by a process of user 1001" in dock.texts()
 
 
 def test_whatever_a_daemon_of_another_version_says_is_shown_or_left_out(dock):
@@ -159,7 +184,7 @@ def test_F4_stranger_on_the_port_is_named_and_the_next_pair_is_one_press_away(do
 def test_D7_failed_server_is_shown_with_how_it_ended_and_its_last_lines(dock):
     dock.be("failed", FAILED)
     texts = dock.texts()
-    for text in ("the server crashed too often: it exited with code 3; its last lines:",
+    for text in ("The server crashed too often: it exited with code 3; its last lines:",
                  "reading\nno module named level_index", "exited with code 3"):
         assert text in texts, texts
     # Its daemon still runs, with the settings of then: it has to go before there can be a start.
@@ -172,7 +197,7 @@ def test_D7_failed_server_is_shown_with_how_it_ended_and_its_last_lines(dock):
 
 def test_failed_launch_is_simply_tried_again(dock):
     dock.be("failed", {"message": "cannot start 'nowhere': No such file or directory"})
-    assert "cannot start 'nowhere': No such file or directory" in dock.texts()
+    assert "Cannot start 'nowhere': No such file or directory" in dock.texts()
     dock.press("Start the server")
     assert dock.calls() == ["start"]
 
@@ -240,7 +265,7 @@ def test_log_is_filtered_paused_copied_and_cleared(dock):
     assert settled(dock, filter_ + 'field.text = ""\nfield.text_changed.emit("")')[0] == "one"
     dock.press("Pause")
     assert settled(dock, 'fake.say("stdout", "four")')[-1] == "three"
-    assert "Paused: 1 new lines" in dock.texts()
+    assert "Paused: 1 new line" in dock.texts()
     dock.press("Pause")
     assert settled(dock, "")[-1] == "four"
     dock.press("Clear the log")
@@ -341,6 +366,20 @@ def test_every_setting_is_there_with_its_default_and_none_is_written(dock, scene
         assert "[tether]" not in file.read()
 
 
+def test_the_page_of_settings_names_each_with_its_default_and_its_variable(dock):
+    with open(os.path.join(ROOT, "docs/settings.md"), encoding="utf-8") as file:
+        rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]*)\|", file.read(), re.MULTILINE)
+    shown = {"fixed": "`fixed`", "on-failure": "`on-failure`", "": "empty", "[]": "empty", "{  }": "empty"}
+    found = dock.run('return load("res://addons/tether/settings.gd").server_settings.map(func(entry):\n'
+                     '\treturn [entry["name"], str(entry["default"]), entry.get("variable", ""),\n'
+                     '\t\tentry.get("choices", [""])[0]])')
+    assert {name for name, *_ in found} == {name for name, *_ in rows}
+    for name, default, variable, choice in found:
+        told = next(row for row in rows if row[0] == name)
+        assert told[1] == choice or told[1] == {"false": "off"}.get(default, shown.get(default, default)), told
+        assert ("`%s`" % variable in told[2]) == bool(variable), told
+
+
 def test_editor_offers_only_what_makes_sense(dock):
     infos = dock.run('var found = {}\nfor info in ProjectSettings.get_property_list():\n'
                      '\tif info["name"].begins_with("tether/server/"):\n'
@@ -424,7 +463,7 @@ await driver.get_tree().process_frame
 dock.size = Vector2(290, 400)''')
     tabs = 'dock.find_children("*", "TabContainer", true, false)[0]'
     assert dock.run("return %s.get_children().map(func(tab): return str(tab.name))" % tabs) == [
-        "Details", "Log", "Connect a Client"]
+        "Info", "Log", "Connect"]
     assert "built in (4714)" in dock.texts()
     assert dock.run("return [dock.size.x, dock.get_combined_minimum_size().y < 100]") == [290, True]
     dock.run("dock.size = Vector2(1000, 300)\nawait driver.get_tree().process_frame\n"

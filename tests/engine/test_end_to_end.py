@@ -140,7 +140,7 @@ def build_scene(client):
        properties={"shape": {"type": "RectangleShape2D", "properties": {"size": [3, 4]}}})
     do("node_add", type="Timer", name="Clock", properties={"wait_time": 2.5, "one_shot": True})
     do("node_add", type="Node3D", name="World")
-    do("node_set", path="Hero", properties={"rotation": 1.5, "z_index": 3, "texture_filter": "nearest",
+    do("node_set", path="Hero", properties={"rotation": 0.7, "z_index": 3, "texture_filter": "nearest",
                                             "scale": {"Vector2": [2, 0.5]}})
     do("node_signals", path="Clock", action="connect", signal="timeout", target="Hero", method="queue_free")
     do("node_duplicate", path="Hero", name="Villain")
@@ -153,13 +153,16 @@ def test_F8_scene_is_built_run_and_undone(whole):
     with whole.client() as client:
         tools = client.tools()
         assert OWN_TOOLS < set(tools) and len(tools) > 40
+        assert "Begin with editor_state" in client.server["instructions"]
         assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools.values())
         client.call("scene_new", path="res://main.tscn", root_type="Node2D")
         empty = snapshot(client)
         steps = build_scene(client)
         hero = client.call("node_get", path="Hero", properties=["position", "modulate", "rotation", "z_index", "scale"])
         assert hero["properties"] == {"position": {"Vector2": [10, 20]}, "modulate": {"Color": [1.0, 0.5019608, 0.0, 1.0]},
-                                      "rotation": 1.5, "z_index": 3, "scale": {"Vector2": [2, 0.5]}}, hero
+                                      "rotation": 0.7, "z_index": 3, "scale": {"Vector2": [2, 0.5]}}, hero
+        shown = client.result("node_get", path="Hero", properties=["rotation", "modulate"])["content"][0]["text"]
+        assert '"rotation":0.7,' in shown and "0.5019608," in shown  # no digits that nobody wrote
         check_run(whole, client)
         for _ in range(4):  # the script's file, its attaching and its property
             if client.call("editor_undo")["undone"] == "Create speaker.gd":

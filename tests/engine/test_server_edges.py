@@ -45,6 +45,24 @@ def test_F8_the_environment_takes_what_can_be_a_variable(scene, tmp_path):
     server.stop()
 
 
+def test_F8_a_tool_that_nobody_could_call_is_not_offered(scene):
+    """One odd name, and clients refuse the whole list; the log tells the author which."""
+    counts = scene.run("""
+var server = ClassDB.instantiate("TetherServer")
+var counts = []
+Engine.print_error_messages = false
+for name in ["", "two words", "ä", "x".repeat(129)]:
+	server.register_tool(name, {"description": "d"}, func(_arguments): return "x")
+server.register_tool("gone", {"description": "d"}, Callable())
+counts.append(server.get_status()["tools"])
+Engine.print_error_messages = true
+for name in ["a", "x".repeat(128), "A-b_c.9"]:
+	server.register_tool(name, {"description": "d"}, func(_arguments): return "x")
+counts.append(server.get_status()["tools"])
+return counts""")
+    assert counts == [0, 3]
+
+
 # ---- scripts that are told something -------------------------------------------------------------
 
 def on_state(server, code):

@@ -5,7 +5,7 @@ import os
 from tools_probe import ToolsEditor, make_tools_project
 
 # The engine reports what a check or a snippet finds in the editor's log, too; that is wanted here.
-WANTED_ERRORS = ("SCRIPT ERROR: Parse Error", "SCRIPT ERROR: Invalid call", "ERROR: from a snippet", "ERROR: sad", "WARNING: hmm",
+WANTED_ERRORS = ("SCRIPT ERROR: Parse Error", "SCRIPT ERROR: Invalid call", "ERROR: from a snippet", "ERROR: sad", "WARNING: hmm", "ERROR: again", "queue_free",
                  "changed in the meantime", "no_loader", "Failed loading resource", "SCRIPT ERROR: Compile Error")
 PLAYER = """class_name Player
 extends Node2D
@@ -22,11 +22,21 @@ func twin() -> Player:
 HEADLESS_GAME = '\n[editor]\n\nrun/main_run_args="--headless"\n'
 GAME = """extends Node2D
 
+var frames: int = 0
+var nobody: Node = null
+
 
 func _ready() -> void:
 \tprint("hello from the game")
 \tpush_error("sad")
 \tpush_warning("hmm")
+
+
+func _process(_delta: float) -> void:
+\tframes += 1
+\tpush_error("again")
+\tif frames == 7:
+\t\tnobody.queue_free()
 """
 
 
@@ -227,6 +237,9 @@ def check_game(tools):
     output = tools.call("project_output")
     assert output["connected"] and output["playing"] and "hello from the game" in output["text"]
     assert any("sad" in text for text in output["errors"])
+    held = tools.until("project_output", lambda answer: "held" in answer)
+    assert held["errors"][-1].endswith("on a null value. (res://game.gd:17)") and "project_stop" in held["held"]
+    assert [text[-9:] for text in held["errors"] if "again" in text] == ["(7 times)"]
     assert tools.call("project_stop") == {"stopped": True}
     tools.until("editor_state", lambda state: state["playing"] is None)
     assert tools.call("project_stop") == {"stopped": False}

@@ -280,6 +280,9 @@ def test_status_tells_no_secret_and_names_what_runs(state_dir):
         assert "ports     %d and %d\n" % (instance.http, instance.ws) in words
 
 
+STAMPED = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z "  # old lines and new ones alike
+
+
 def test_logs_follow_prints_what_was_and_what_comes(state_dir):
     with Instance(state_dir) as instance:
         instance.launch(command=[SERVER, "--say", "first words"])
@@ -291,8 +294,8 @@ def test_logs_follow_prints_what_was_and_what_comes(state_dir):
             wait_until(lambda: len(os.listdir("/proc/%d/fd" % following.pid)) > 5, "connected")
             state = instance.status()
             os.kill(state["server"]["pid"], signal.SIGKILL)
-            following.expect("^launcher server was ended by signal 9")
-            following.expect(r"^stdout server up pid \d+$")
+            following.expect(STAMPED + "launcher server was ended by signal 9")
+            following.expect(STAMPED + r"stdout server up pid \d+$")
             instance.cli("stop")
             assert following.wait() == 0
 

@@ -76,6 +76,15 @@ def test_F7_unknown_names(server, era):
 
 
 @both
+def test_F7_an_editor_that_is_still_starting_has_no_tools_yet(server, era):
+    """Its tools come a moment after itself: that is no reason to say that there is no such tool."""
+    run = server.session().request if era == "legacy" else server.modern
+    with server.editor(tools=[]):
+        result = run("tools/call", {"name": "echo"}).json["result"]
+        assert result["isError"] and "Try again" in result["content"][0]["text"]
+
+
+@both
 def test_F7_errors_of_the_editor(server, era):
     with server.editor() as editor, call_begin(server, era) as http:
         call = editor.call()

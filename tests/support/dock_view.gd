@@ -42,7 +42,8 @@ static func press(node: Node, words: String) -> bool:
 static func enabled(node: Node) -> PackedStringArray:
 	var found: PackedStringArray = []
 	for words: String in ["Start", "Stop", "Restart"]:
-		if not button(node, words + " the server").disabled:
+		var shown: Button = button(node, words + " the server")
+		if shown != null and not shown.disabled:
 			found.append(words)
 	return found
 

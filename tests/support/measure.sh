@@ -45,6 +45,7 @@ soak_program() {
 # Usage: ./dev soak [ROUNDS]
 cmd_soak() {
     local rounds=${1:-1} round
+    [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "soak: '$rounds' is no number of rounds"
     # shellcheck source=tests/support/areas.sh
     . "$ROOT/tests/support/areas.sh"
     need "${TOOLS_PYTEST[@]}"
@@ -62,7 +63,10 @@ cmd_soak() {
 
 # Usage: ./dev fuzz [TARGET [SECONDS]]; all targets, a minute each, if none is named.
 cmd_fuzz() {
-    local only=${1:-} seconds=${2:-60} target name corpus
+    local only=${1:-} seconds=${2:-60} target name corpus names
+    names=$(cd "$ROOT/tests/fuzz" && printf '%s ' fuzz_*.c | sed 's/fuzz_//g; s/\.c//g')
+    [[ -z $only || " $names" == *" $only "* ]] || die "fuzz: there is no target '$only'; there are: $names"
+    [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz: '$seconds' is no number of seconds"
     need "${TOOLS_FUZZ[@]}"
     cmd_build sanitize=fuzzer
     for target in "$HERE".fuzzer/tests/fuzz/fuzz_*; do

@@ -43,16 +43,16 @@ const CLIENTS: Array[Dictionary] = [
 		"hint": "Open the project's folder in VS Code; the server can be started from this file.",
 	},
 	{
-		"id": "codex", "name": "Codex", "in": "codex", "file": "config.toml",
+		"id": "codex", "name": "Codex", "in": "project", "file": ".codex/config.toml",
 		"key": "mcp_servers", "entry": {"url": "{url}"},
 		"signs": ["codex/"],
-		"hint": "Start Codex again; /mcp lists its servers.",
+		"hint": "Start Codex in the project's folder and trust it; /mcp lists its servers.",
 	},
 	{
 		"id": "gemini-cli", "name": "Gemini CLI", "in": "project", "file": ".gemini/settings.json",
 		"key": "mcpServers", "entry": {"httpUrl": "{url}"},
 		"signs": ["home/.gemini"],
-		"hint": "Start Gemini CLI in the project's folder; /mcp lists its servers.",
+		"hint": "Start Gemini CLI in the project's folder and trust it; /mcp lists its servers.",
 	},
 	{
 		"id": "zed", "name": "Zed", "in": "project", "file": ".zed/settings.json",
@@ -61,7 +61,7 @@ const CLIENTS: Array[Dictionary] = [
 		"hint": "Open the project's folder in Zed and trust it.",
 	},
 	{
-		"id": "windsurf", "name": "Windsurf", "in": "home", "file": ".codeium/windsurf/mcp_config.json",
+		"id": "windsurf", "name": "Windsurf (Devin Desktop)", "in": "home", "file": ".codeium/windsurf/mcp_config.json",
 		"key": "mcpServers", "entry": {"serverUrl": "{url}"},
 		"signs": ["home/.codeium/windsurf"],
 		"hint": "Refresh the list of MCP servers in Windsurf.",

@@ -140,7 +140,7 @@ func _build() -> void:
 	_left_scroll.horizontal_scroll_mode = ScrollContainer.SCROLL_MODE_DISABLED
 	_left_scroll.add_child(_left)
 	_log.name = "Log"
-	_clients.name = "Connect a Client"
+	_clients.name = "Connect"
 	_tabs.add_child(_log)
 	_tabs.add_child(_clients)
 	_tabs.size_flags_vertical = Control.SIZE_EXPAND_FILL
@@ -170,7 +170,7 @@ func _set_wide(is_wide: bool) -> void:
 		return
 	_facts.get_parent().remove_child(_facts)
 	(_left if is_wide else _tabs as Node).add_child(_facts)
-	_facts.name = "Details"
+	_facts.name = "Info"
 	if not is_wide:
 		_tabs.move_child(_facts, 0)
 		_tabs.current_tab = 0

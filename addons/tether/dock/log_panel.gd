@@ -77,7 +77,8 @@ func _wake() -> void:
 	set_process(is_visible_in_tree() and not is_paused and _next < _ring.next)
 	_hint.visible = is_paused
 	if is_paused and _next < _ring.next:
-		_hint.text = "Paused: %d new lines" % (_ring.next - maxi(_next, _ring.first))
+		var count: int = _ring.next - maxi(_next, _ring.first)
+		_hint.text = "Paused: 1 new line" if count == 1 else "Paused: %d new lines" % count
 	else:
 		_hint.text = "Paused"
 
@@ -189,6 +190,7 @@ func _make_button(tooltip: String) -> Button:
 	var button: Button = Button.new()
 	button.flat = true
 	button.tooltip_text = tooltip
+	button.accessibility_name = tooltip.get_slice(":", 0)
 	return button
 
 

@@ -19,6 +19,7 @@ const CAN_RESTART: PackedStringArray = ["starting", "ready", "backoff"]
 const TURNS: int = 8 # the pictures of the editor's spinning icon
 
 var _control: TetherControl
+var _margin: MarginContainer = MarginContainer.new()
 var _icon: TextureRect = TextureRect.new()
 var _headline: Label = Label.new()
 var _reason: Label = Label.new()
@@ -62,18 +63,31 @@ func refresh() -> void:
 	var state: String = _control.get_state()
 	var status: Dictionary = _control.get_status()
 	_headline.text = Words.headline(state, status)
-	_reason.text = Words.reason(state, status)
+	_reason.text = Words.reason(state, status, OS.get_process_id())
+	_reason.tooltip_text = Words.text(status.get("why")) if state == "ready" else ""
 	_reason.visible = _reason.text != ""
-	_start.disabled = not state in CAN_START
 	_stop.disabled = not state in CAN_STOP
-	_restart.disabled = not state in CAN_RESTART
+	_show_buttons(state)
 	_url.text = _control.get_url()
-	_address.visible = state != "blocked" # it is a stranger's now
+	_url.tooltip_text = "The address for clients: " + _url.text
+	_address.visible = not state in ["blocked", "failed"] # nobody answers there, or a stranger does
 	_note.text = Words.version_note(status, _control.get_version())
 	_note.visible = _note.text != ""
 	_pending.visible = _control.are_settings_pending()
 	_run_spinner()
 	_dress()
+
+
+## Only what can be pressed is there: in a narrow dock there is no room for more. The keyboard does not
+## get lost with a button that goes.
+func _show_buttons(state: String) -> void:
+	var had_focus: bool = _start.has_focus() or _stop.has_focus() or _restart.has_focus()
+	var keeps_focus: bool = _restart.has_focus() and state in CAN_RESTART
+	_start.visible = state in CAN_START
+	_stop.visible = not _start.visible
+	_restart.visible = state in CAN_RESTART
+	if had_focus and not keeps_focus:
+		(_start if _start.visible else _stop).grab_focus()
 
 
 ## The icon turns only while there is something to wait for, and somebody to see it.
@@ -102,6 +116,8 @@ func _dress() -> void:
 	_stop.icon = get_theme_icon(&"Stop", &"EditorIcons")
 	_restart.icon = get_theme_icon(&"Reload", &"EditorIcons")
 	_copy_url.icon = get_theme_icon(&"ActionCopy", &"EditorIcons")
+	_margin.add_theme_constant_override(&"margin_left", # as the words below have it
+			roundi(get_theme_stylebox(&"normal", &"Label").get_margin(SIDE_LEFT)))
 
 
 func _build_header() -> void:
@@ -113,10 +129,12 @@ func _build_header() -> void:
 	_start = _make_button("Start the server, or use the one that runs.", _on_start)
 	_stop = _make_button("Stop the server.", _on_stop)
 	_restart = _make_button("Restart the server.", _control.restart)
-	for control: Control in [_icon, _headline, _start, _stop, _restart]:
+	for control: Control in [_icon, _headline, _restart, _start, _stop]:
 		row.add_child(control)
-	add_child(row)
+	_margin.add_child(row)
+	add_child(_margin)
 	_reason.autowrap_mode = TextServer.AUTOWRAP_WORD_SMART
+	_reason.mouse_filter = Control.MOUSE_FILTER_PASS # for its tooltip
 	add_child(_reason)
 
 
@@ -124,7 +142,6 @@ func _build_url() -> void:
 	_url.editable = false
 	_url.selecting_enabled = true
 	_url.size_flags_horizontal = Control.SIZE_EXPAND_FILL
-	_url.tooltip_text = "The address for clients."
 	_copy_url = _make_button("Copy the address.", _on_copy_url)
 	_address.add_child(_url)
 	_address.add_child(_copy_url)
@@ -139,6 +156,7 @@ func _build_notes() -> void:
 	_pending_text.size_flags_horizontal = Control.SIZE_EXPAND_FILL
 	var button: Button = Button.new()
 	button.text = "Apply"
+	button.size_flags_vertical = Control.SIZE_SHRINK_CENTER
 	button.tooltip_text = "Leave the running server and start with the new settings."
 	button.pressed.connect(_on_apply)
 	_pending.add_child(_pending_text)
@@ -150,6 +168,7 @@ func _make_button(tooltip: String, action: Callable) -> Button:
 	var button: Button = Button.new()
 	button.flat = true
 	button.tooltip_text = tooltip
+	button.accessibility_name = tooltip
 	button.pressed.connect(action)
 	return button
 

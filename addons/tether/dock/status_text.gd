@@ -17,12 +17,6 @@ const TONES: Dictionary[String, Tone] = {
 	"blocked": Tone.BAD,
 	"lost": Tone.WARNING,
 }
-const ICONS: Dictionary[Tone, StringName] = {
-	Tone.QUIET: &"Unlinked", Tone.BUSY: &"Progress1", Tone.GOOD: &"StatusSuccess",
-	Tone.WARNING: &"StatusWarning", Tone.BAD: &"StatusError"}
-const COLORS: Dictionary[Tone, StringName] = {
-	Tone.QUIET: &"font_color", Tone.BUSY: &"accent_color", Tone.GOOD: &"success_color",
-	Tone.WARNING: &"warning_color", Tone.BAD: &"error_color"}
 const HEADLINES: Dictionary[String, String] = {
 	"off": "Off",
 	"launching": "Launching…",
@@ -60,11 +54,10 @@ static func headline(state: String, status: Dictionary) -> String:
 
 
 ## Why the server lives, or why it does not.
-static func reason(state: String, status: Dictionary) -> String:
-	var why: String = text(status.get("why"))
+static func reason(state: String, status: Dictionary, own_pid: int) -> String:
 	match state:
 		"ready":
-			return "Stays up: " + why if why else ""
+			return _why_it_stays(status, own_pid)
 		"backoff":
 			var last: String = last_exit(status)
 			return "The server %s and is being started again." % last if last else REASONS[state]
@@ -74,6 +67,42 @@ static func reason(state: String, status: Dictionary) -> String:
 		"blocked", "failed":
 			return "" if trouble(status) else REASONS[state] # told at length below
 	return REASONS.get(state, "")
+
+
+static func _why_it_stays(status: Dictionary, own_pid: int) -> String:
+	var why: String = text(status.get("why"))
+	var who: PackedStringArray = users(status, own_pid)
+	if text(status.get("ownership")) == "unarmed":
+		return "Stays up until it is stopped, also without an editor."
+	if not who.is_empty():
+		var last: String = who[-1]
+		return "Stays up for %s." % (last if who.size() == 1 else ", ".join(who.slice(0, -1)) + " and " + last)
+	return "Stays up: " + why if why else ""
+
+
+## Those for whom the server stays up, in few words: "this editor", "Dungeon", "2 AI clients".
+static func users(status: Dictionary, own_pid: int) -> PackedStringArray:
+	var here: PackedStringArray = []
+	var editors: PackedStringArray = []
+	var clients: int = 0
+	for session: Dictionary in sessions(status):
+		var project: String = text(session.get("project"))
+		if session.get("counts") is bool and not session["counts"]:
+			continue
+		if text(session.get("role")) == "front":
+			clients += 1
+		elif number(session.get("pid")) == own_pid:
+			here = ["this editor"]
+		elif text(session.get("role")) == "editor":
+			editors.append(project if project else "another editor")
+	if clients:
+		editors.append("1 AI client" if clients == 1 else "%d AI clients" % clients)
+	return here + editors
+
+
+## A message of the launcher as a sentence of its own.
+static func sentence(message: String) -> String:
+	return message.left(1).to_upper() + message.substr(1)
 
 
 ## What went wrong, as told by whoever saw it: a sentence, and then perhaps lines of the log.

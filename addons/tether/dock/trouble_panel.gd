@@ -48,9 +48,10 @@ func refresh() -> void:
 	if state == "blocked":
 		_show_holder(status, said)
 	else:
-		_message.text = said.get_slice("\n", 0)
+		_message.text = Words.sentence(said.get_slice("\n", 0))
 		_details.text = said.substr(_message.text.length() + 1).strip_edges()
 		_ports.visible = false
+	_dress()
 	_message.visible = _message.text != ""
 	_details.visible = _details.text != ""
 
@@ -60,7 +61,8 @@ func _show_holder(status: Dictionary, said: String) -> void:
 	var next: PackedInt32Array = Words.next_ports(status)
 	visible = true
 	if holder.is_empty():
-		_message.text = said
+		# What follows is for the command line; here is a button for it.
+		_message.text = Words.sentence(said.get_slice("; ", 0) if not next.is_empty() else said)
 		_details.text = ""
 	else:
 		_message.text = "It is held by %s. Tether does not touch it." % Words.holder(status)
@@ -71,7 +73,8 @@ func _show_holder(status: Dictionary, said: String) -> void:
 
 
 func _dress() -> void:
-	var color: Color = get_theme_color(&"error_color", &"Editor")
+	var is_mending: bool = _control.get_state() in ["backoff", "lost"]
+	var color: Color = get_theme_color(&"warning_color" if is_mending else &"error_color", &"Editor")
 	_style.border_color = color
 	_style.bg_color = Color(color, 0.1)
 	_details.add_theme_font_override(&"font", get_theme_font(&"source", &"EditorFonts"))

@@ -51,3 +51,9 @@ func _active_session() -> EditorDebuggerSession:
 
 func has_game() -> bool:
 	return _active_session() != null
+
+
+## Whether the debugger has stopped the game, at an error or a breakpoint.
+func is_held() -> bool:
+	var session: EditorDebuggerSession = _active_session()
+	return session != null and session.is_breaked()

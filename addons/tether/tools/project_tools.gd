@@ -292,12 +292,16 @@ func _output(arguments: Dictionary) -> Dictionary:
 	var errors: Array[String] = _debugger_errors()
 	if not errors.is_empty():
 		result["errors"] = errors
+	if _context.game.is_held():
+		result["held"] = "The debugger holds the game at its last error; nothing goes on in it. project_stop ends it."
 	return result
 
 
-## What the list of errors in the debugger shows; the engine gives it nowhere else.
+## What the list of errors in the debugger shows; the engine gives it nowhere else. What comes again
+## in each frame is told once, with how often.
 func _debugger_errors() -> Array[String]:
-	var found: Array[String] = []
+	var times: Dictionary[String, int] = {}
+	var firsts: Dictionary[String, String] = {}
 	var debuggers: Node = _context.find_control("EditorDebuggerNode")
 	for debugger: Node in debuggers.find_children("*", "ScriptEditorDebugger", true, false) if debuggers != null else []:
 		for tree: Tree in debugger.find_children("*", "Tree", true, false):
@@ -306,8 +310,22 @@ func _debugger_errors() -> Array[String]:
 				continue
 			for item: TreeItem in tree.get_root().get_children():
 				if item.has_meta("_is_error") or item.has_meta("_is_warning"):
-					found.append("%s %s" % [item.get_text(0), item.get_text(1).left(500)])
-	return found.slice(maxi(0, found.size() - 50))
+					var text: String = item.get_text(1).left(500) + _place_of(item)
+					times[text] = times.get(text, 0) + 1
+					firsts.get_or_add(text, item.get_text(0))
+	var found: Array[String] = []
+	for text: String in times.keys().slice(-50):
+		found.append("%s %s%s" % [firsts[text], text, " (%d times)" % times[text] if times[text] > 1 else ""])
+	return found
+
+
+## Where in the project an error came up: its rows name the lines that led to it.
+func _place_of(item: TreeItem) -> String:
+	for row: TreeItem in item.get_children():
+		var place: Variant = row.get_metadata(0)
+		if place is Array and (place as Array).size() == 2 and str((place as Array)[0]).begins_with("res://"):
+			return " (%s:%d)" % (place as Array)
+	return ""
 
 
 func _export_presets(_arguments: Dictionary) -> Dictionary:

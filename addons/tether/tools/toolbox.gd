@@ -22,6 +22,15 @@ const FAMILIES: Array[GDScript] = [
 	preload("docs_tools.gd"),
 ]
 
+## What AI clients are told before they use any tool: what is true of all of them.
+const INSTRUCTIONS: String = """You work in a Godot editor that the user has open; what you change shows there and can be undone.
+- Begin with editor_state. Files are 'res://…'. Nodes are named from the root of the edited scene: '.', 'Player', 'Player/Sprite'.
+- Values are JSON: [x, y] for vectors, '#rrggbb' for colours, 'res://…' for resources, names for enums, {"type": "RectangleShape2D", "properties": {…}} for a new resource.
+- node_…, scene_… and script_attach work on the edited scene; scene_save writes it to its file.
+- To try the game: project_run (it saves open scenes), then project_output and editor_screenshot with target 'game', then project_stop.
+- Lists are short at first: give 'next' of an answer as 'offset' for more.
+- docs_search, docs_class, docs_method and docs_property know this very version of the engine: ask them before you guess. What no tool does, script_run does."""
+
 var _context: Context
 var _families: Array[RefCounted] = []
 var _tools: Dictionary[String, Dictionary] = {}
@@ -41,6 +50,7 @@ func attach(plugin: EditorPlugin, server: Object) -> void:
 	_server = server
 	for name: String in _tools:
 		server.call("register_tool", name, describe(_tools[name]), call_tool.bind(name))
+	server.set("instructions", INSTRUCTIONS)
 
 
 ## Takes everything back; nothing stays connected. Calls that are under way find out by themselves.
@@ -48,6 +58,8 @@ func detach() -> void:
 	for name: String in _tools:
 		if is_instance_valid(_server):
 			_server.call("unregister_tool", name)
+	if is_instance_valid(_server):
+		_server.set("instructions", "")
 	_tools.clear()
 	_families.clear()
 	_server = null

@@ -82,7 +82,9 @@ func _bare(value: Variant, body: Variant, known: bool) -> Variant:
 func _encode_float(value: float, known: bool) -> Variant:
 	if is_nan(value) or is_inf(value):
 		return {"float": _special(value)}
-	return _bare(value, value, known or value != floorf(value))
+	# What the engine keeps in 32 bits, as most properties are, comes with digits that nobody wrote.
+	var shown: float = Components.shorten(value) if PackedFloat32Array([value])[0] == value else value
+	return _bare(value, shown, known or shown != floorf(shown))
 
 
 func _number(value: float) -> Variant:

@@ -66,8 +66,10 @@ static int check_private(int fd, const char *path, struct error *err) {
                          path, (unsigned)st.st_uid, (unsigned)geteuid());
     if (st.st_mode & (S_IRWXG | S_IRWXO))
         return error_set(err, -EPERM,
-                         "the directory %s is open to other users (mode %04o): remove what is not "
-                         "yours from it, then run `chmod 700 '%s'`",
+                         "the directory %s is open to other users (mode %04o): set "
+                         "TETHER_STATE_DIR to the absolute path of a directory of your own, or, if "
+                         "this one is for nothing else, remove what is not yours from it and run "
+                         "`chmod 700 '%s'`",
                          path, (unsigned)(st.st_mode & 07777), path);
     return 0;
 }
