@@ -121,10 +121,48 @@ def test_A11_killed_editor_leaves_no_process_and_no_port(tmp_path):
             scene.close()
 
 
-def test_F8_A10_server_that_is_to_stay_does_and_an_end_waits_for_no_launcher(tmp_path, state_dir):
-    """One editor that quits with a server of its own, one that is to stay, one that was there before,
-    and a launcher that hangs."""
+HANG_S = 10
+# Counts frames, apart from the driver's own count, until it is asked.
+WATCH_FRAMES = '''
+var seen := {"frames": 0, "longest": 0, "last": Time.get_ticks_usec()}
+driver.kept["seen"] = seen
+driver.kept["look"] = func() -> void:
+	var now := Time.get_ticks_usec()
+	seen["frames"] += 1
+	seen["longest"] = maxi(seen["longest"], now - seen["last"])
+	seen["last"] = now
+driver.get_tree().process_frame.connect(driver.kept["look"])'''
+FRAMES_SEEN = '''
+driver.get_tree().process_frame.disconnect(driver.kept["look"])
+return [driver.kept["seen"]["frames"], driver.kept["seen"]["longest"]]'''
+
+
+def hanging_launcher(folder, rest):
+    """An executable that stands in for the launcher, and a function that waits for its pid."""
+    path, pid = folder / "launcher", folder / "pid"
+    folder.mkdir()
+    path.write_text('#!/bin/sh\necho $$ >"%s"\n%s\n' % (pid, rest))
+    path.chmod(0o755)
+    return str(path), lambda: pids_in(pid, 1)[0]
+
+
+def frames_in_a_second(scene):
+    scene.run(WATCH_FRAMES)
+    return scene.run("await driver.get_tree().create_timer(1).timeout" + FRAMES_SEEN)[0]
+
+
+def test_F8_A10_launcher_that_hangs_holds_up_no_frame_and_no_other_server(tmp_path, state_dir):
+    """For 10 s, all of which frames are counted; then the server is there as if nothing had been. Meanwhile
+    others start; one of them is to stay when the editor quits, and one was there before; and the end of the
+    editor waits for no launcher."""
     with Scene(str(tmp_path / "p"), state_dir) as scene:
+        usual = frames_in_a_second(scene)
+        launcher, launcher_pid = hanging_launcher(tmp_path / "slow", 'sleep %d\nexec "%s" "$@"' % (HANG_S, TETHER))
+        slow = scene.server("slow", launcher=launcher)
+        began = time.monotonic()
+        scene.run(WATCH_FRAMES + '\n%s.start()' % slow.reach)
+        slow.wait_state("launching")
+
         own = scene.server("own")
         own_pid, own_daemon = own.start(), own.daemon_pid()
 
@@ -138,18 +176,20 @@ def test_F8_A10_server_that_is_to_stay_does_and_an_end_waits_for_no_launcher(tmp
         found = scene.server("found", ports)
         assert found.start() == manual["server_pid"]
 
-        hanging = tmp_path / "hanging"
-        hanging.write_text("#!/bin/sh\necho $$ >%s\nexec sleep 1000\n" % (tmp_path / "pid"))
-        hanging.chmod(0o755)
-        never = scene.server("never", launcher=str(hanging))
-        scene.run("driver.measure_frames()")
+        assert is_alive(launcher_pid()) and slow.call("get_state") == "launching"
+        slow.wait_state("ready")
+        took = time.monotonic() - began
+        frames, longest = scene.run(FRAMES_SEEN)
+        print("with a launcher that hangs: %d frames in %.1f s (%d in one without), the longest gap %.0f ms"
+              % (frames, took, usual, longest / 1000))
+        assert took > HANG_S and longest < 1000000 and frames > took * usual / 3
+        slow_pid, slow_daemon = slow.server_pid(), slow.daemon_pid()
+        assert is_alive(slow_pid) and slow.states() == ["launching", "ready"]
+
+        launcher, launcher_pid = hanging_launcher(tmp_path / "never", "exec sleep 1000")
+        never = scene.server("never", launcher=launcher)
         never.do("start")
-        never.wait_state("launching")
-        frames, longest = scene.run("await driver.get_tree().create_timer(2).timeout\n"
-                                    "return [driver.frames, driver.longest_gap_usec]")
-        print("with a launcher that hangs: %d frames in 2 s, the longest gap %.0f ms" % (frames, longest / 1000))
-        assert frames > 40 and longest < 1000000
-        launcher = pids_in(tmp_path / "pid", 1)[0]
+        launcher = launcher_pid()
         assert never.call("get_state") == "launching" and is_alive(launcher)
         for order in ("stop", "restart", "start"):
             never.do(order)  # none of which waits
@@ -158,10 +198,9 @@ def test_F8_A10_server_that_is_to_stay_does_and_an_end_waits_for_no_launcher(tmp
         assert scene.quit() == []
         print("the editor quits in %.1f s" % (time.monotonic() - began))
         assert time.monotonic() - began < 10
-        wait_gone(launcher)
-        wait_gone(own_pid)
-        wait_gone(own_daemon)
-        assert own.ports_are_free() and never.ports_are_free()
+        for pid in (launcher, own_pid, own_daemon, slow_pid, slow_daemon):
+            wait_gone(pid)
+        assert own.ports_are_free() and slow.ports_are_free() and never.ports_are_free()
         for pid, pair in ((kept_pid, (kept.http, kept.ws)), (manual["server_pid"], ports)):
             status = wait_until(lambda: (lambda s: s if not s["sessions"] else None)(
                 status_of(pair, state_dir)), "no session")
