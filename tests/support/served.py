@@ -1,7 +1,9 @@
 """The built-in server by itself, HTTP byte by byte, and an editor that is told what to say."""
+import collections
 import json
 import select
 import socket
+import threading
 import time
 
 from harness import LIMIT, TETHER, Process, free_ports
@@ -158,6 +160,36 @@ class Session:
                   % (self.server.http, self.id))
         assert http.head()[0] == 200
         return http
+
+
+class Load:
+    """New connections all the time, without a pause, each with one request; counts what becomes of them."""
+
+    def __init__(self, port, count=4):
+        self.port = port
+        self.outcomes = collections.Counter()
+        self.ending = threading.Event()
+        self.threads = [threading.Thread(target=self._work) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _work(self):
+        while not self.ending.is_set():
+            try:
+                with Http(self.port) as http:
+                    http.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                        "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}})
+                    outcome = http.answer().status
+            except (OSError, EOFError) as error:
+                outcome = type(error).__name__
+            self.outcomes[outcome] += 1
+
+    def end(self):
+        """Stops, and returns how often each came: HTTP statuses, and names of what went wrong."""
+        self.ending.set()
+        for thread in self.threads:
+            thread.join()
+        return self.outcomes
 
 
 class Served(Process):
