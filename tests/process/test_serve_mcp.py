@@ -243,17 +243,20 @@ def test_F7_modern_client_that_leaves_has_cancelled(server):
 
 def test_F7_time_has_limits(server):
     """After 5 s a call is a stream, so that nobody takes it for dead; after 10 s an unfinished request is
-    refused, however steadily its bytes trickle in."""
-    with call_ready(server, "legacy") as (editor, http), server.http_connection() as slow:
+    refused, however steadily its bytes trickle in; a stream without an event says every 15 s that it lives."""
+    with call_ready(server, "legacy") as (editor, http), server.http_connection() as slow, \
+            server.session().stream() as quiet:
         began = time.monotonic()
-        for byte in "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ":
-            slow.send(byte)
+        slow.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ")
         assert http.head()[1]["content-type"] == "text/event-stream" and 4.5 < time.monotonic() - began < 9
-        slow.send("a")
+        while not slow.data and time.monotonic() - began < 20:
+            slow.send("a")
+            slow.is_open(0.3)
         assert slow.answer().status == 408 and 9.5 < time.monotonic() - began < 20
         slow.wait_closed()
         editor.say(editor.at, "at last")
         assert http.event()["result"]["content"][0]["text"] == "at last"
+        assert quiet.chunk() == b":\n\n" and 14.5 < time.monotonic() - began < 25
 
 
 # ---- what editors want from clients ------------------------------------------------------------
