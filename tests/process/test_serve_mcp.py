@@ -313,10 +313,12 @@ def again(server, first, responses, state=None, **more):
 
 
 def test_F7_calls_that_nobody_comes_back_to_keep_nobody_out(server):
-    """As many as there may be are parked; the next one takes the place of the oldest."""
-    with server.editor() as editor:
+    """As many as there may be are parked; the next one takes the place of the oldest, but not of one that is
+    older still and waited for."""
+    with server.editor() as editor, call_begin(server, "legacy") as waiting:
+        oldest = editor.call()
         first = None
-        for _ in range(256):
+        for _ in range(255):
             with call_begin(server, "modern", capabilities=ALL) as http:
                 editor.at = editor.call()
                 first = first or editor.at["id"]
@@ -327,6 +329,8 @@ def test_F7_calls_that_nobody_comes_back_to_keep_nobody_out(server):
             assert editor.call("notifications/cancelled")["params"]["call"] == first
             editor.say(editor.call(), "done")
             assert text_of(http.answer()) == "done"
+        editor.say(oldest, "done, too")
+        assert text_of(waiting.answer()) == "done, too"
 
 
 def test_F7_modern_client_that_brings_too_little_is_asked_again(server):
