@@ -257,7 +257,9 @@ class Editor:
         self.raw.text(json.dumps(dict({"jsonrpc": "2.0"}, **message)))
 
     def receive(self):
-        while True:
+        """The next message. Pings do not extend the time it may take."""
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
             first, payload = self.raw.receive()
             if first == FIN | PING:
                 self.raw.frame(FIN | PONG, payload)
@@ -265,6 +267,7 @@ class Editor:
                 return json.loads(payload)
             else:
                 raise EOFError
+        raise TimeoutError("the server says nothing to its editor")
 
     def request(self, method, params):
         self.last += 1
