@@ -409,6 +409,31 @@ def test_F7_several_editors(server):
             assert stream.socket and tools() == ["a"]
 
 
+def test_F7_editors_do_not_speak_for_each_other(server):
+    """What one says of a call of another, or of its own account while another is the active one, goes nowhere."""
+    session = server.session(**ALL)
+    with server.editor(pid=1, project="One") as one, server.editor(pid=2, project="Two") as two, session.stream() as stream:
+        session.request("resources/subscribe", {"uri": "a:b"})
+        one.call("resources/subscribe")
+        with call_begin(server, "legacy", session=session, meta={"progressToken": "t"}) as http:
+            call = one.call()
+            two.notify("notifications/progress", {"call": call["id"], "progress": 1})
+            two.notify("notifications/message", {"call": call["id"], "level": "error", "data": "of the call"})
+            two.notify("notifications/message", {"level": "error", "data": "of its own account"})
+            two.notify("notifications/resources/updated", {"uri": "a:b"})
+            two.say(call, "not mine")
+            assert two.request("roots/list", {"call": call["id"]})["error"]["code"] == -32602
+            one.notify("notifications/message", {"level": "error", "data": "the active one's"})
+            one.notify("notifications/resources/updated", {"uri": "a:b"})
+            assert stream.event()["params"]["data"] == "the active one's"
+            assert stream.event()["method"] == "notifications/resources/updated"
+            assert server.status()["calls"] == 1 and http.is_open(0) and not http.data
+            one.say(call, "mine")
+            answer = http.answer()
+            assert answer.headers["content-type"] == "application/json" and text_of(answer) == "mine"
+            assert not stream.data and stream.is_open(0)
+
+
 def test_F7_what_cannot_be_registered_is_left_out(server):
     with server.editor(tools=["good", "editors_list", "good"]) as editor:
         editor.notify("editor/register", {"prompts": [{"title": "x"}, {"name": "p"}, 7], "resources": [{"uri": "a:b"}],
