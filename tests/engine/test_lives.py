@@ -1,14 +1,12 @@
 """Rows A5, A10, A11, F3: what becomes of the server when editors end, each in its own way."""
 import json
 import os
-import select
 import signal
-import socket
 import time
 
-from harness import TETHER, Process, free_ports, run, wait_gone
+from harness import TETHER, free_ports, run, wait_gone
 from plugin_scene import Scene
-from scene import Watched, is_alive, kill, state_of, wait_until
+from scene import Watched, is_alive, state_of, wait_until
 from tether import SERVER, can_bind, identity
 
 BUDGET = 3.0  # seconds; at its defaults it is to be half a second, on a machine that has nothing else to do

@@ -2,6 +2,7 @@
 import os
 
 from editor import complaints
+from plugin_scene import START_LIMIT
 from tools_probe import ToolsEditor, check_table, make_tools_project
 
 PARSE_ERRORS = ("SCRIPT ERROR: Parse Error",)
@@ -271,7 +272,7 @@ def test_F8_scenes_and_nodes_with_undo(tmp_path):
 def test_F8_an_editor_that_closes_while_the_tools_load(tmp_path):
     """Attached, detached and attached again in one frame, and closed in the next."""
     with ToolsEditor(make_tools_project(str(tmp_path / "p")), env={"TETHER_PROBE_HURRY": "1"}, connect=False) as tools:
-        assert tools.process.wait() == 0
+        assert tools.process.wait(START_LIMIT) == 0
         assert "probe: 0 tools left" in tools.process.output
         # The engine says so of itself.
         assert set(complaints(tools.process.output)) <= {"WARNING: Scan thread aborted..."}
