@@ -391,6 +391,21 @@ def test_F7_close_and_keep_alive(server):
                 http.wait_closed()
 
 
+def test_F7_stream_for_a_client_that_knows_no_chunks(server):
+    """It ends with its connection."""
+    body = json.dumps(dict(PING, method="tools/list"))
+    lines = ("POST /mcp HTTP/1.0", "Host: localhost", "Content-Type: application/json", "Accept: text/event-stream",
+             "Mcp-Session-Id: " + server.session().id, "Content-Length: %d" % len(body))
+    with server.http_connection() as http:
+        http.send("\r\n".join(lines) + "\r\n\r\n" + body)
+        status, headers = http.head()
+        assert status == 200 and headers["content-type"] == "text/event-stream" and headers["connection"] == "close"
+        assert "transfer-encoding" not in headers
+        http.wait_closed()
+        event, data, end = http.data.decode().split("\n", 2)
+        assert event == "event: message" and end == "\n" and json.loads(data.removeprefix("data: "))["result"]["tools"]
+
+
 def test_F7_upgrades_are_passed_over(server):
     with server.http_connection() as http:
         http.send(get(server, extra="Connection: Upgrade\r\nUpgrade: h2c\r\n") + get(server))

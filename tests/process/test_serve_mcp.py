@@ -217,6 +217,28 @@ def test_F7_legacy_cancellation_is_a_message(server):
         assert server.status()["calls"] == 1
 
 
+def test_F7_a_cancellation_is_about_the_own_session(server):
+    """Others have calls of the same id."""
+    with server.editor() as editor, call_begin(server, "legacy", ident=1) as http:
+        call = editor.call()
+        assert server.session().send({"method": "notifications/cancelled", "params": {"requestId": 1}}).status == 202
+        editor.request("tests/sync", {})
+        assert server.status()["calls"] == 1
+        editor.say(call, "not cancelled")
+        assert text_of(http.answer()) == "not cancelled"
+
+
+def test_F7_the_end_of_a_session_cancels_its_calls(server):
+    session = server.session()
+    with call_ready(server, "legacy", session=session) as (editor, http), server.http_connection() as other:
+        other.send("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n" % session.id)
+        assert other.answer().status == 204
+        assert editor.call("notifications/cancelled")["params"]["call"] == editor.at["id"]
+        assert "result" not in http.answer().body.decode() and server.status()["calls"] == 0
+        editor.say(editor.at, "too late")
+        assert editor.request("tests/sync", {})["id"]
+
+
 def test_F7_legacy_client_that_asks_again_gets_the_first_answer(server):
     """E6: a connection that broke costs neither the answer nor a second run of the tool."""
     session = server.session()
@@ -278,9 +300,11 @@ def test_F7_legacy_client_is_asked(server, method, params, reply):
         http.head()
         event = http.event()
         assert event["method"] == method and event["params"] == params
+        other = server.session(**ALL)
+        assert other.send({"id": event["id"], "result": {"from": "another session"}}).status == 202  # and that is all
         assert session.send({"id": event["id"], "result": reply}).status == 202
         assert editor.receive() == {"jsonrpc": "2.0", "id": "ask", "result": reply}
-        assert server.session(**ALL).send({"id": event["id"], "result": reply}).status == 202  # nobody's
+        assert session.send({"id": event["id"], "result": reply}).status == 202  # of nothing any more
         ask(editor, method, params)
         event = http.event()
         session.send({"id": event["id"], "error": {"code": -1, "message": "the user said no"}})
@@ -370,6 +394,10 @@ def test_F7_state_of_the_editor_is_sealed(server):
         assert first["requestState"] != "step 1" and list(first["inputRequests"]) == ["a"]
         with again(server, first, {"a": {"roots": []}}, arguments={"other": 1}) as wrong:
             assert wrong.answer().json["error"]["code"] == -32602
+        editor.notify("editor/register", {"prompts": [{"name": "echo"}]})
+        editor.request("tests/sync", {})
+        with server.modern_begin("prompts/get", {"name": "echo", "arguments": {}, "requestState": first["requestState"]}) as wrong:
+            assert "requestState" in wrong.answer().json["error"]["message"]
         with again(server, first, {"a": {"roots": []}}) as retry:
             call = editor.call()
             assert call["params"]["requestState"] == "step 1"
@@ -538,6 +566,10 @@ def test_F7_sessions(server):
     assert session.send({"method": "notifications/initialized"}).status == 202
     assert session.request("ping", MCP_Protocol_Version="2025-06-18").json["result"] == {}
     assert session.request("ping", MCP_Protocol_Version="1999-01-01").status == 400
+    with server.http_connection() as http:
+        http.send("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n"
+                  "MCP-Protocol-Version: 1999-01-01\r\n\r\n" % session.id)
+        assert http.answer().status == 400
     with session.stream() as old, session.stream() as new:
         assert old.chunk() == b""  # a session has one stream, the newest
         with server.http_connection() as http:
