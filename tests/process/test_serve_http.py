@@ -80,6 +80,23 @@ def test_F7_malformed_requests_are_refused_and_end_the_connection(server, what):
     assert server.status()["pid"] == server.pid
 
 
+@pytest.mark.parametrize("what", MALFORMED)
+def test_F7_malformed_requests_are_refused_however_they_are_cut(server, what):
+    """What came with one read is forgotten by the next, and must be refused all the same."""
+    with server.http_connection() as http:
+        http.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        words = MALFORMED[what]
+        for piece in [words[at:at + 1] for at in range(len(words))] + [get(server).encode()]:
+            try:
+                http.send(piece)
+            except OSError:
+                break  # it has heard enough
+            if not http.is_open(0.0005):
+                break
+        http.wait_closed()
+        assert http.data.count(b"Content-Length: ") == 1 and 400 <= int(http.data.split()[1]) <= 505, http.data
+
+
 @pytest.mark.parametrize("host, status", [
     ("localhost:%d", 200), ("127.0.0.1:%d", 200), ("[::1]:%d", 200), ("evil.example:%d", 403),
     ("localhost.evil.example:%d", 403), ("localhost:1", 403), ("127.0.0.1.nip.io", 403)])

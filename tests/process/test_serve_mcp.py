@@ -76,6 +76,32 @@ def test_F7_unknown_names(server, era):
 
 
 @both
+def test_F7_lists_have_one_page(server, era):
+    run = server.session().request if era == "legacy" else server.modern
+    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+        assert "nextCursor" not in run(method).json["result"]
+        assert run(method, {"cursor": "x"}).json["error"]["code"] == -32602
+
+
+def test_F7_arguments_that_headers_repeat(server):
+    """Where a tool's schema says so, the modern era wants an argument in a header as well, and the same there."""
+    schema = {"type": "object", "properties": {"place": {"type": "string", "x-mcp-header": "Place"}}}
+    with server.editor() as editor:
+        editor.notify("editor/register", {"tools": [{"name": "echo", "inputSchema": schema}]})
+        editor.request("tests/sync", {})
+        for headers in ({}, {"Mcp_Param_Place": "there"}):
+            answer = server.modern("tools/call", {"name": "echo", "arguments": {"place": "here"}}, **headers)
+            assert answer.status == 400 and answer.json["error"]["code"] == -32020
+        params = {"name": "echo", "arguments": {"place": "here"}}
+        with server.modern_begin("tools/call", params, Mcp_Param_Place="here") as http:
+            editor.say(editor.call(), "went there")
+            assert text_of(http.answer()) == "went there"
+        with server.session().begin("tools/call", params) as http:  # the other era has no such headers
+            editor.say(editor.call(), "went there, too")
+            assert text_of(http.answer()) == "went there, too"
+
+
+@both
 def test_F7_errors_of_the_editor(server, era):
     with server.editor() as editor, call_begin(server, era) as http:
         call = editor.call()
