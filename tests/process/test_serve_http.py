@@ -397,7 +397,8 @@ def test_F7_continue_is_told_to_who_waits_for_it(server):
 
 def test_F7_close_and_keep_alive(server):
     for text, stays in ((get(server), True), (get(server, extra="Connection: close\r\n"), False),
-                        (get(server, version="1.0"), False)):
+                        (get(server, version="1.0"), False),
+                        (get(server, extra="Connection: keep-alive\r\n", version="1.0"), False)):
         with server.http_connection() as http:
             http.send(text)
             assert http.answer().status == 200

@@ -469,6 +469,7 @@ def test_F7_editors_do_not_speak_for_each_other(server):
     with server.editor(pid=1, project="One") as one, server.editor(pid=2, project="Two") as two, session.stream() as stream:
         session.request("resources/subscribe", {"uri": "a:b"})
         one.call("resources/subscribe")
+        session.request("logging/setLevel", {"level": "error"})
         with call_begin(server, "legacy", session=session, meta={"progressToken": "t"}) as http:
             call = one.call()
             two.notify("notifications/progress", {"call": call["id"], "progress": 1})
@@ -477,6 +478,7 @@ def test_F7_editors_do_not_speak_for_each_other(server):
             two.notify("notifications/resources/updated", {"uri": "a:b"})
             two.say(call, "not mine")
             assert two.request("roots/list", {"call": call["id"]})["error"]["code"] == -32602
+            one.notify("notifications/message", {"level": "warning", "data": "not what the session wants"})
             one.notify("notifications/message", {"level": "error", "data": "the active one's"})
             one.notify("notifications/resources/updated", {"uri": "a:b"})
             assert stream.event()["params"]["data"] == "the active one's"
