@@ -12,9 +12,11 @@ import pytest
 from front import Front
 from harness import TETHER, end_strays, wait_gone
 from scene import kill, wait_until
+from served import Load
 from test_reload import RELOAD
-from whole import OWN_TOOLS, McpClient, ToolFailed, Whole, steadily, until
+from whole import OWN_TOOLS, ToolFailed, Whole, steadily, until
 
+KNOCKING = 2  # clients at once
 SPEAKER = """extends Node2D
 
 @export var words: String = "nothing"
@@ -35,7 +37,6 @@ func _enter_tree() -> void:
 			{"type": "object", "properties": {"name": {"type": "string"}}}}, greet)
 	tether.register_tool("count_frames", {"description": "Counts."}, count_frames)
 	tether.register_tool("fail", {"description": "Has a mistake."}, fail)
-	tether.register_tool("block", {"description": "Blocks the editor."}, block)
 	tether.register_tool("never", {"description": "Does not end."}, never)
 	tether.register_tool("picture", {"description": "Says it in MCP's terms."}, picture)
 
@@ -55,15 +56,9 @@ func fail(_arguments: Dictionary) -> String:
 	return nothing.text
 
 
-func block(arguments: Dictionary) -> String:
-	print("foreign: blocking")
-	OS.delay_msec(int(arguments["msec"]))
-	return "awake"
-
-
 func never(_arguments: Dictionary) -> String:
 	print("foreign: waiting")
-	await get_tree().create_timer(1000).timeout
+	await tree_exiting # at the latest: the engine leaks what still waits when it ends
 	return "never"
 
 
@@ -75,6 +70,37 @@ script.source_code = %s
 script.reload()
 driver.kept["foreign"] = script.new()
 driver.add_child(driver.kept["foreign"])''' % json.dumps(FOREIGN)
+REMOVE_FOREIGN = 'driver.kept["foreign"].free()\ndriver.kept.erase("foreign")'
+# What keeps the editor busy: an import on the main thread.
+IMPORTER = '''@tool
+extends EditorImportPlugin
+
+var msec: int = 0
+
+
+func _get_importer_name() -> String: return "tests.slow"
+func _get_visible_name() -> String: return "Slow"
+func _get_recognized_extensions() -> PackedStringArray: return ["slow"]
+func _get_save_extension() -> String: return "res"
+func _get_resource_type() -> String: return "Resource"
+func _get_preset_count() -> int: return 0
+func _get_import_options(_path: String, _preset: int) -> Array[Dictionary]: return []
+func _get_option_visibility(_path: String, _option: StringName, _options: Dictionary) -> bool: return true
+func _get_priority() -> float: return 1.0
+func _get_import_order() -> int: return 0
+
+
+func _import(_source: String, path: String, _options: Dictionary, _variants: Array[String], _files: Array[String]) -> Error:
+	print("foreign: importing for %d" % msec)
+	OS.delay_msec(msec)
+	return ResourceSaver.save(Resource.new(), path + ".res")
+'''
+ADD_IMPORTER = '''var script: GDScript = GDScript.new()
+script.source_code = %s
+script.reload()
+driver.kept["importer"] = script.new()
+driver.add_import_plugin(driver.kept["importer"])
+EditorInterface.get_resource_filesystem().scan()''' % json.dumps(IMPORTER)
 
 
 @pytest.fixture(scope="module")
@@ -217,67 +243,88 @@ def test_F8_tools_of_another_plugin(whole):
         wait_until(lambda: set(client.tools()) == before, "its tools went with it")
 
 
-def test_E6_F7_call_while_the_editor_is_blocked_is_told_so(whole):
+def test_E6_F7_call_while_the_editor_imports_is_told_so(whole):
+    """For longer than 5 s, without a frame. The call that began it is not told so, but how it went."""
     whole.run(ADD_FOREIGN)
+    with open(whole.path("res://a.slow"), "w") as file:
+        file.write("slow")
     with whole.client() as client, whole.client() as other:
-        wait_until(lambda: "block" in client.tools(), "the tools are there")
-        blocked = Meanwhile(client, "block", msec=6500)
-        whole.scene.process.expect("foreign: blocking")
+        wait_until(lambda: "greet" in client.tools(), "the tools are there")
+        whole.run(ADD_IMPORTER)
+        until(client, "file_import", lambda state: state["valid"], path="res://a.slow")
+        whole.run('driver.kept["importer"].msec = 6500')
+        importing = Meanwhile(client, "file_import", path="res://a.slow", reimport=True)
+        whole.scene.process.expect("foreign: importing for 6500")
         began = time.monotonic()
         assert "busy" in other.refusal("greet")
         assert 4.5 < time.monotonic() - began < 6.4
-        assert blocked.finish() == "awake"
+        assert importing.finish()["importer"] == "tests.slow"
         assert other.call("greet") == "Hello, you!"
-        whole.run('driver.kept["foreign"].free()\ndriver.kept.erase("foreign")')
-        wait_until(lambda: "block" not in client.tools(), "its tools went with it")
+        whole.run('driver.remove_import_plugin(driver.kept["importer"])\ndriver.kept.erase("importer")\n' + REMOVE_FOREIGN)
+        wait_until(lambda: "greet" not in client.tools(), "its tools went with it")
 
 
-def test_A1_library_is_reloaded_in_the_middle(whole):
+def test_E6_F7_call_while_a_dialog_waits_is_told_so(whole):
+    """At once and by the dialog's name, if it would change anything; who only asks is answered."""
     with whole.client() as client:
+        whole.run('driver.kept["dialog"] = AcceptDialog.new()\ndriver.kept["dialog"].title = "Really?"\n'
+                  'EditorInterface.popup_dialog_centered(driver.kept["dialog"])')
+        began = time.monotonic()
+        assert "'Really?' waits for the user" in client.refusal("scene_new", path="res://dialog.tscn")
+        assert "Really?" in client.call("editor_state")["busy"] and time.monotonic() - began < 2
+        assert not os.path.exists(whole.path("res://dialog.tscn"))
+        whole.run('driver.kept["dialog"].hide()\ndriver.kept["dialog"].queue_free()\ndriver.kept.erase("dialog")')
+        assert client.call("scene_new", path="res://dialog.tscn")["opened"] == "res://dialog.tscn"
+
+
+def test_A1_E6_library_is_reloaded_in_the_middle_of_a_call(whole):
+    """Its caller is told so at once, and everything is there again: also the tools of another plugin."""
+    with whole.client() as client, whole.client() as other:
         before = set(client.tools())
+        whole.run(ADD_FOREIGN)
+        wait_until(lambda: "never" in client.tools(), "the tools are there")
+        tools = set(client.tools())
+        call = Meanwhile(other, "never")
+        whole.scene.process.expect("foreign: waiting")
+        began = time.monotonic()
         assert whole.run(RELOAD) == 0
+        call.finish()
+        assert isinstance(call.error, ToolFailed) and "went away" in str(call.error), (call.error, call.result)
+        assert time.monotonic() - began < 5
         steadily(lambda: client.call("editor_state"))
-        wait_until(lambda: set(client.tools()) == before, "the same tools")
-
-
-class Knocking(threading.Thread):
-    """Connects again and again, and keeps what went wrong."""
-
-    def __init__(self, port):
-        super().__init__(daemon=True)
-        self.port, self.refused, self.asked, self.is_over = port, [], 0, threading.Event()
-        self.start()
-
-    def run(self):
-        while not self.is_over.wait(0.01):
-            try:
-                McpClient(self.port).close()
-                self.asked += 1
-            except ConnectionRefusedError as error:
-                self.refused.append(error)
-            except (OSError, EOFError):
-                pass  # it was open when the server ended
-
-    def finish(self):
-        self.is_over.set()
-        self.join(30)
-        assert self.refused == [] and self.asked > 1, (self.refused, self.asked)
+        wait_until(lambda: set(client.tools()) == tools, "the same tools")
+        assert client.call("greet", name="again") == "Hello, again!"
+        whole.run(REMOVE_FOREIGN)
+        wait_until(lambda: set(client.tools()) == before, "its tools went with it")
 
 
 def test_E6_F5_server_is_restarted_and_killed_while_an_editor_is_connected(whole):
+    """Others knock all the time. None is turned away, and all get an answer but those, one each, that a killed
+    server had let in."""
     with whole.client() as client:
         tools = set(client.tools())
-        first = whole.instance.status()["server"]["pid"]
-        knocking = Knocking(whole.ports[0])
-        assert whole.instance.cli("restart").status == 0
-        wait_gone(first)
-        steadily(lambda: set(client.tools()) == tools and client.call("editor_state"))
-        second = whole.instance.status()["server"]["pid"]
-        assert second not in (0, first)
-        kill(second)
-        wait_gone(second)
-        steadily(lambda: set(client.tools()) == tools and client.call("editor_state"))
-        knocking.finish()
+
+        def end(how):
+            pid = whole.instance.status()["server"]["pid"]
+            load = Load(whole.ports[0], KNOCKING)
+            try:
+                how(pid)
+                wait_gone(pid)
+                steadily(lambda: set(client.tools()) == tools and client.call("editor_state"))
+            finally:
+                outcomes = load.end()
+            print("knocked %d times: %s" % (outcomes.total(), dict(outcomes)))
+            assert whole.instance.status()["server"]["pid"] not in (0, pid)
+            return outcomes
+
+        def restart(_):
+            assert whole.instance.cli("restart").status == 0
+
+        outcomes = end(restart)
+        assert set(outcomes) == {200} and outcomes[200] > 10, outcomes
+        outcomes = end(kill)
+        assert "ConnectionRefusedError" not in outcomes and outcomes[200] > 10, outcomes
+        assert outcomes.total() - outcomes[200] <= KNOCKING, outcomes
 
 
 def test_E6_daemon_is_killed_and_the_front_goes_on(whole):

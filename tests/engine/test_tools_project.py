@@ -131,6 +131,12 @@ def check_running_code(tools):
     assert tools.run_code(count)["float"] <= before + 10
     log = tools.call("editor_log", severity="error", contains="from a snippet")
     assert log["matching"] == 1 and log["entries"][0]["severity"] == "error"
+    tools.run_code("print(\"from a snippet, but no error\")")
+    assert tools.call("editor_log", severity="error", contains="from a snippet")["matching"] == 1
+    tools.run_code("for i in 5:\n\tprint(\"count %d\" % i)")
+    newest = tools.call("editor_log", contains="count ", limit=2)
+    assert [entry["text"].strip() for entry in newest["entries"]] == ["count 3", "count 4"] and newest["matching"] == 5
+    log = tools.call("editor_log")
     tools.run_code("print(\"later\")")
     assert [entry["text"] for entry in tools.call("editor_log", after=log["last"], contains="later")["entries"]] == ["later"]
 
@@ -198,6 +204,8 @@ def check_settings(tools):
     assert len(page["settings"]) == 3 and page["next"] == 3
     tools.call("editor_undo")
     assert "viewport_width" not in read(tools, "res://project.godot")
+    for name, words in (("autoload/Other", "project_autoloads"), ("input/other", "project_input_map")):
+        assert words in tools.refusal("project_settings_set", settings={name: "res://x.gd"}, create=True)
     assert "a whole number" in tools.refusal("project_settings_set", settings={"display/window/size/viewport_width": "wide"})
     assert "'display/window/size/viewport_width'" in tools.refusal("project_settings_set", settings={"display/window/size/viewport_widht": 1})
 
@@ -209,6 +217,7 @@ def check_input_and_autoloads(tools):
     assert tools.call("project_input_map")["actions"] == {"jump": {"deadzone": 0.2, "events": events}}
     assert "jump={" in read(tools, "res://project.godot")
     assert "no key 'Spacce'" in tools.refusal("project_input_map", action="add", name="x", events=[{"key": "Spacce"}])
+    assert "engine's own" in tools.refusal("project_input_map", action="remove", name="ui_accept")
     tools.call("project_input_map", action="remove", name="jump")
     assert tools.call("project_input_map")["actions"] == {}
     tools.call("editor_undo")
@@ -240,6 +249,8 @@ def check_game(tools):
     held = tools.until("project_output", lambda answer: "held" in answer)
     assert held["errors"][-1].endswith("on a null value. (res://game.gd:17)") and "project_stop" in held["held"]
     assert [text[-9:] for text in held["errors"] if "again" in text] == ["(7 times)"]
+    lines = tools.call("project_output", **{"from": 0, "limit": 1000})["text"].split("\n")
+    assert tools.call("project_output", **{"from": 1, "limit": 2})["text"].split("\n") == lines[1:3]
     assert tools.call("project_stop") == {"stopped": True}
     tools.until("editor_state", lambda state: state["playing"] is None)
     assert tools.call("project_stop") == {"stopped": False}
@@ -252,6 +263,8 @@ def check_docs(tools):
     assert tools.last_frames > 1  # the help was loaded without holding up the editor
     assert docs["inherits"] == "CanvasItem" and docs["brief"].startswith("A 2D game object")
     assert "method look_at(point: Vector2) -> void" in docs["members"]
+    pages = [tools.call("docs_class", name="Node2D", members="methods", limit=4, offset=offset) for offset in (0, 4)]
+    assert pages[0]["members"] + pages[1]["members"] == docs["members"][:8] and pages[0]["next"] == 4
     assert tools.call("docs_class", name="Timer", members="signals", inherited=True)["total"] > 10
     method = tools.call("docs_method", **{"class": "Sprite2D", "name": "add_child"})
     assert method["class"] == "Node" and "Adds a child" in method["description"] and "force_readable_name" in method["signature"]
@@ -264,6 +277,9 @@ def check_docs(tools):
     assert tools.call("docs_search", text="look at", kind="method")["hits"][0] == "method Node2D.look_at"
     assert tools.last_frames > 3  # searching lets the editor draw
     assert tools.call("docs_search", text="AnimatedSprite", kind="class", names_only=True)["total"] == 2
+    assert tools.call("docs_search", text="AnimatedSprite2D", kind="method", names_only=True)["total"] == 0
+    assert all(hit.startswith("signal ") for hit in tools.call("docs_search", text="changed", kind="signal", limit=50)["hits"])
+    assert "'text' is empty" in tools.refusal("docs_search", text=" ")
     player = tools.call("docs_class", name="Player")
     assert player["script"] == "res://actors/player.gd" and "method twin() -> Player" in player["members"]
     assert "reflection" in player["note"]

@@ -1,5 +1,8 @@
 """F8: the tools about scenes and nodes, in a real headless editor."""
+import os
+
 from editor import complaints
+from plugin_scene import START_LIMIT
 from tools_probe import ToolsEditor, check_table, make_tools_project
 
 PARSE_ERRORS = ("SCRIPT ERROR: Parse Error",)
@@ -57,6 +60,9 @@ def check_adding_and_setting(tools):
     assert info["type"] == "int" and "Always" in info["hint"]
     page = tools.call("node_get", path="Hero", all=True, limit=5)
     assert len(page["properties"]) == 5 and page["next"] == 5
+    both = tools.call("node_get", path="Hero", all=True, limit=10)["properties"]
+    assert tools.call("node_get", path="Hero", all=True, limit=5, offset=5)["properties"] == {
+        name: both[name] for name in both if name not in page["properties"]}
     # One call is one action, whatever it set.
     assert tools.call("editor_undo")["undone"].startswith("Set position:x, position:y, scale and 2 more")
     assert properties(tools, "Hero", "position", "flip_h") == {"position": vector(10, 20), "flip_h": False}
@@ -79,6 +85,8 @@ def check_refusals_of_values(tools):
         text = tools.refusal("node_set", path="Hero", properties=values)
         assert all(word in text for word in words), text
     assert "Did you mean 'Hero'" in tools.refusal("node_get", path="Heroo")
+    for path in ("..", "../..", "Hero/../..", "/root"):  # the editor's own nodes
+        assert "There is no node" in tools.refusal("node_get", path=path), path
     assert "'Sprite2D'" in tools.refusal("node_add", type="Sprit2D")
     assert "not a node class" in tools.refusal("node_add", type="Resource")
     assert "cannot be named" in tools.refusal("node_add", type="Node", name="a/b")
@@ -123,12 +131,23 @@ def check_tree(tools):
     assert tools.call("node_move", path="World", index=0, name="Land") == {"path": "Land", "index": 0}
     assert "inside" in tools.refusal("node_move", path="Land", parent="Land/Twin")
     assert "root" in tools.refusal("node_remove", path=".")
+    land = tools.call("scene_tree")["nodes"]
+    assert land[1:3] == ["Land (Node2D)", "Land/Twin (Sprite2D)"]
     tools.call("node_remove", path="Land")
     assert tools.call("scene_tree")["total"] == 3
-    for _ in range(3):
-        tools.call("editor_undo")
+    # Each step back is exact: places, names and transforms.
+    tools.call("editor_undo")
+    assert tools.call("scene_tree")["nodes"] == land
+    tools.call("editor_undo")
+    assert tools.call("scene_tree")["nodes"] == tree["nodes"][:3] + [
+        "World (Node2D)", "World/Twin (Sprite2D)", "World/Twin/Shape (CollisionShape2D)"]
+    tools.call("editor_undo")
+    assert tools.call("scene_tree")["nodes"] == tree["nodes"]
     assert properties(tools, "Twin", "position") == {"position": vector(7, 8)}
     tools.call("editor_redo"), tools.call("editor_redo")
+    assert tools.call("node_add", type="Node", name="First", index=0) == {"added": "First", "type": "Node"}
+    assert tools.call("scene_tree")["nodes"][1] == "First (Node)"
+    assert tools.call("editor_undo") == {"undone": "Add First"}
     # What came back by undo is saved, so its owners are right again.
     assert tools.call("scene_save") == {"saved": "res://levels/main.tscn"}
     text = tools.call("file_read", path="res://levels/main.tscn")["text"]
@@ -143,13 +162,21 @@ def check_instances(tools):
     assert tools.call("editor_state")["edited_scene"]["path"] == "res://levels/main.tscn"
     added = tools.call("scene_instantiate", path="res://coin.tscn", properties={"position": [5, 5]})
     assert added == {"added": "Coin", "type": "Area2D"}
-    assert "Coin (Area2D) instance=res://coin.tscn" in tools.call("scene_tree")["nodes"]
+    nodes = tools.call("scene_tree")["nodes"]
+    assert "Coin (Area2D) instance=res://coin.tscn" in nodes and not [line for line in nodes if "Coin/" in line]
     assert tools.call("scene_instantiate", path="res://coin.tscn")["added"] == "Coin2"
     assert "Editable Children" in tools.refusal("node_add", type="Node", parent="Coin/Picture")
     assert "cannot hold itself" in tools.refusal("scene_instantiate", path="res://levels/main.tscn")
     assert "Did you mean 'coin.tscn'" in tools.refusal("scene_open", path="res://coins.tscn")
     assert "is not a scene" in tools.refusal("scene_open", path="res://project.godot")
     assert "exists" in tools.refusal("scene_new", path="res://coin.tscn")
+    assert "exists" in tools.refusal("scene_save", path="res://coin.tscn")
+    with open(os.path.join(tools.project, "broken.tscn"), "w") as file:
+        file.write('[gd_scene load_steps=2 format=3]\n\n[ext_resource type="Script" path="res://gone.gd" id="1"]\n\n'
+                   '[node name="Broken" type="Node"]\nscript = ExtResource("1")\n')
+    for tool in ("scene_open", "scene_instantiate"):  # the editor would ask the user
+        assert "needs files that are missing: res://gone.gd" in tools.refusal(tool, path="res://broken.tscn")
+    os.unlink(os.path.join(tools.project, "broken.tscn"))
     assert tools.call("editor_state")["unsaved_scenes"] == ["main"]
     assert tools.call("scene_save", path="res://copy.tscn") == {"saved": "res://copy.tscn"}
     assert tools.call("node_select", paths=["Coin", "Hero"])["selected"] == ["Coin", "Hero"]
@@ -186,15 +213,19 @@ def check_methods_and_signals(tools):
     tools.call("node_signals", action="disconnect", **signal)
     tools.call("editor_undo")
     assert tools.call("node_signals", path="Hero", signal="died")["signals"][0]["connected"] == ["Hero.on_died"]
+    assert "is for Sprite2D" in tools.refusal("script_attach", node=".", path="res://hero.gd")
     assert tools.call("node_add", type="Hero", name="Second")["type"] == "Sprite2D"
 
 
 def check_undo_of_what_the_user_did(tools):
+    # The newest action of one history is a tool's, but not the newest of all.
+    tools.call("project_settings_set", settings={"display/window/size/viewport_width": 333})
     tools.run_code("undo.create_action(\"By hand\")\nundo.add_do_property(scene, \"position\", Vector2(1, 1))\n"
                    "undo.add_undo_property(scene, \"position\", Vector2())\nundo.commit_action()")
     assert "'By hand', was not made by a tool" in tools.refusal("editor_undo")
     assert properties(tools, ".", "position") == {"position": vector(1, 1)}
     assert tools.call("editor_undo", any=True) == {"undone": "By hand"}
+    assert tools.call("editor_undo") == {"undone": "Set display/window/size/viewport_width"}
     assert tools.call("editor_undo") == {"undone": "Add Second"}
 
 
@@ -241,7 +272,7 @@ def test_F8_scenes_and_nodes_with_undo(tmp_path):
 def test_F8_an_editor_that_closes_while_the_tools_load(tmp_path):
     """Attached, detached and attached again in one frame, and closed in the next."""
     with ToolsEditor(make_tools_project(str(tmp_path / "p")), env={"TETHER_PROBE_HURRY": "1"}, connect=False) as tools:
-        assert tools.process.wait() == 0
+        assert tools.process.wait(START_LIMIT) == 0
         assert "probe: 0 tools left" in tools.process.output
         # The engine says so of itself.
         assert set(complaints(tools.process.output)) <= {"WARNING: Scan thread aborted..."}

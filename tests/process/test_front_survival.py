@@ -1,6 +1,7 @@
 """`tether mcp` when the server, its daemon or a connection goes away. Row E6: losing the daemon is not
 fatal, what is safe to repeat is served again, and no request hangs."""
 import os
+import queue
 import signal
 
 import pytest
@@ -38,6 +39,15 @@ def test_E6_a_call_that_may_not_be_repeated_gets_an_error_that_says_what_happene
     assert -32099 <= error["code"] <= -32000
     assert "ended by signal 9 (Killed)" in error["message"] and "may or may not" in error["message"]
     assert text_of(front.call("die")) == "alive"
+
+
+@pytest.mark.parametrize("tool, fine", [("part_die", False), ("safe_part_die", True)])
+def test_E6_the_rest_of_an_answer_is_not_asked_of_another_server(scene, tool, fine):
+    """It would not know of it, and might keep the stream open for ever."""
+    front = begin(scene)
+    answer = front.call(tool)
+    assert text_of(answer) == "alive" if fine else "may or may not" in answer["error"]["message"], answer
+    assert [e for e in scene.observer.rest() if e.get("headers", {}).get("last-event-id")] == []
 
 
 @pytest.mark.parametrize("method,params", [
@@ -127,8 +137,10 @@ def test_E6_a_restart_loses_nothing_that_waits(scene):
 
 
 @pytest.mark.parametrize("tool,times,fine", [
-    ("safe_drop", 2, True), ("safe_drop", 9, False), ("drop", 1, False), ("drop_in_stream", 1, False)])
+    ("safe_drop", 2, True), ("safe_drop", 9, False), ("drop", 1, False), ("drop_in_stream", 1, False),
+    ("safe_drop_in_stream", 1, False)])
 def test_E6_a_server_that_drops_connections_and_lives(scene, tool, times, fine):
+    """What the client has heard of already is not repeated, however safe it is."""
     front = begin(scene)
     answer = front.call(tool, times=times)
     assert ("result" in answer) == fine, answer
@@ -206,6 +218,9 @@ def test_E6_a_stopped_server_stays_stopped_until_somebody_asks(scene):
     assert scene.instance.cli("stop").status == 0
     wait_gone(daemon)
     assert "error" in front.answer(hanging)
+    scene.observer.rest()
+    with pytest.raises(queue.Empty):
+        scene.observer.expect(event="start", limit=0.5)
     assert scene.instance.cli("status").status == 5
     assert text_of(front.call("echo")) == "{}"
     assert scene.status()["daemon"]["pid"] != daemon

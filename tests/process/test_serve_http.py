@@ -80,6 +80,24 @@ def test_F7_malformed_requests_are_refused_and_end_the_connection(server, what):
     assert server.status()["pid"] == server.pid
 
 
+@pytest.mark.parametrize("what", MALFORMED)
+def test_F7_malformed_requests_are_refused_however_they_are_cut(server, what):
+    """What came with one read is forgotten by the next, and must be refused all the same."""
+    with server.http_connection() as http:
+        http.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        words = MALFORMED[what]
+        for piece in [words[at:at + 1] for at in range(len(words))] + [get(server).encode()]:
+            try:
+                http.send(piece)
+            except OSError:
+                break  # it has heard enough
+            if not http.is_open(0.0005):
+                break
+        http.wait_closed()
+        status = int(http.data.split()[1])
+        assert http.data.count(b"Content-Length: ") == 1 and 400 <= status <= 505 and status != 408, http.data
+
+
 @pytest.mark.parametrize("host, status", [
     ("localhost:%d", 200), ("127.0.0.1:%d", 200), ("[::1]:%d", 200), ("evil.example:%d", 403),
     ("localhost.evil.example:%d", 403), ("localhost:1", 403), ("127.0.0.1.nip.io", 403)])
@@ -380,7 +398,8 @@ def test_F7_continue_is_told_to_who_waits_for_it(server):
 
 def test_F7_close_and_keep_alive(server):
     for text, stays in ((get(server), True), (get(server, extra="Connection: close\r\n"), False),
-                        (get(server, version="1.0"), False)):
+                        (get(server, version="1.0"), False),
+                        (get(server, extra="Connection: keep-alive\r\n", version="1.0"), False)):
         with server.http_connection() as http:
             http.send(text)
             assert http.answer().status == 200
@@ -389,6 +408,21 @@ def test_F7_close_and_keep_alive(server):
                 assert http.answer().status == 200
             else:
                 http.wait_closed()
+
+
+def test_F7_stream_for_a_client_that_knows_no_chunks(server):
+    """It ends with its connection."""
+    body = json.dumps(dict(PING, method="tools/list"))
+    lines = ("POST /mcp HTTP/1.0", "Host: localhost", "Content-Type: application/json", "Accept: text/event-stream",
+             "Mcp-Session-Id: " + server.session().id, "Content-Length: %d" % len(body))
+    with server.http_connection() as http:
+        http.send("\r\n".join(lines) + "\r\n\r\n" + body)
+        status, headers = http.head()
+        assert status == 200 and headers["content-type"] == "text/event-stream" and headers["connection"] == "close"
+        assert "transfer-encoding" not in headers
+        http.wait_closed()
+        event, data, end = http.data.decode().split("\n", 2)
+        assert event == "event: message" and end == "\n" and json.loads(data.removeprefix("data: "))["result"]["tools"]
 
 
 def test_F7_upgrades_are_passed_over(server):

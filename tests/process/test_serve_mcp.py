@@ -85,6 +85,32 @@ def test_F7_an_editor_that_is_still_starting_has_no_tools_yet(server, era):
 
 
 @both
+def test_F7_lists_have_one_page(server, era):
+    run = server.session().request if era == "legacy" else server.modern
+    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+        assert "nextCursor" not in run(method).json["result"]
+        assert run(method, {"cursor": "x"}).json["error"]["code"] == -32602
+
+
+def test_F7_arguments_that_headers_repeat(server):
+    """Where a tool's schema says so, the modern era wants an argument in a header as well, and the same there."""
+    schema = {"type": "object", "properties": {"place": {"type": "string", "x-mcp-header": "Place"}}}
+    with server.editor() as editor:
+        editor.notify("editor/register", {"tools": [{"name": "echo", "inputSchema": schema}]})
+        editor.request("tests/sync", {})
+        for headers in ({}, {"Mcp_Param_Place": "there"}):
+            answer = server.modern("tools/call", {"name": "echo", "arguments": {"place": "here"}}, **headers)
+            assert answer.status == 400 and answer.json["error"]["code"] == -32020
+        params = {"name": "echo", "arguments": {"place": "here"}}
+        with server.modern_begin("tools/call", params, Mcp_Param_Place="here") as http:
+            editor.say(editor.call(), "went there")
+            assert text_of(http.answer()) == "went there"
+        with server.session().begin("tools/call", params) as http:  # the other era has no such headers
+            editor.say(editor.call(), "went there, too")
+            assert text_of(http.answer()) == "went there, too"
+
+
+@both
 def test_F7_errors_of_the_editor(server, era):
     with server.editor() as editor, call_begin(server, era) as http:
         call = editor.call()
@@ -226,6 +252,28 @@ def test_F7_legacy_cancellation_is_a_message(server):
         assert server.status()["calls"] == 1
 
 
+def test_F7_a_cancellation_is_about_the_own_session(server):
+    """Others have calls of the same id."""
+    with server.editor() as editor, call_begin(server, "legacy", ident=1) as http:
+        call = editor.call()
+        assert server.session().send({"method": "notifications/cancelled", "params": {"requestId": 1}}).status == 202
+        editor.request("tests/sync", {})
+        assert server.status()["calls"] == 1
+        editor.say(call, "not cancelled")
+        assert text_of(http.answer()) == "not cancelled"
+
+
+def test_F7_the_end_of_a_session_cancels_its_calls(server):
+    session = server.session()
+    with call_ready(server, "legacy", session=session) as (editor, http), server.http_connection() as other:
+        other.send("DELETE /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: %s\r\n\r\n" % session.id)
+        assert other.answer().status == 204
+        assert editor.call("notifications/cancelled")["params"]["call"] == editor.at["id"]
+        assert "result" not in http.answer().body.decode() and server.status()["calls"] == 0
+        editor.say(editor.at, "too late")
+        assert editor.request("tests/sync", {})["id"]
+
+
 def test_F7_legacy_client_that_asks_again_gets_the_first_answer(server):
     """E6: a connection that broke costs neither the answer nor a second run of the tool."""
     session = server.session()
@@ -252,17 +300,20 @@ def test_F7_modern_client_that_leaves_has_cancelled(server):
 
 def test_F7_time_has_limits(server):
     """After 5 s a call is a stream, so that nobody takes it for dead; after 10 s an unfinished request is
-    refused, however steadily its bytes trickle in."""
-    with call_ready(server, "legacy") as (editor, http), server.http_connection() as slow:
+    refused, however steadily its bytes trickle in; a stream without an event says every 15 s that it lives."""
+    with call_ready(server, "legacy") as (editor, http), server.http_connection() as slow, \
+            server.session().stream() as quiet:
         began = time.monotonic()
-        for byte in "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ":
-            slow.send(byte)
+        slow.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ")
         assert http.head()[1]["content-type"] == "text/event-stream" and 4.5 < time.monotonic() - began < 9
-        slow.send("a")
+        while not slow.data and time.monotonic() - began < 20:
+            slow.send("a")
+            slow.is_open(0.3)
         assert slow.answer().status == 408 and 9.5 < time.monotonic() - began < 20
         slow.wait_closed()
         editor.say(editor.at, "at last")
         assert http.event()["result"]["content"][0]["text"] == "at last"
+        assert quiet.chunk() == b":\n\n" and 14.5 < time.monotonic() - began < 25
 
 
 # ---- what editors want from clients ------------------------------------------------------------
@@ -284,9 +335,11 @@ def test_F7_legacy_client_is_asked(server, method, params, reply):
         http.head()
         event = http.event()
         assert event["method"] == method and event["params"] == params
+        other = server.session(**ALL)
+        assert other.send({"id": event["id"], "result": {"from": "another session"}}).status == 202  # and that is all
         assert session.send({"id": event["id"], "result": reply}).status == 202
         assert editor.receive() == {"jsonrpc": "2.0", "id": "ask", "result": reply}
-        assert server.session(**ALL).send({"id": event["id"], "result": reply}).status == 202  # nobody's
+        assert session.send({"id": event["id"], "result": reply}).status == 202  # of nothing any more
         ask(editor, method, params)
         event = http.event()
         session.send({"id": event["id"], "error": {"code": -1, "message": "the user said no"}})
@@ -319,10 +372,12 @@ def again(server, first, responses, state=None, **more):
 
 
 def test_F7_calls_that_nobody_comes_back_to_keep_nobody_out(server):
-    """As many as there may be are parked; the next one takes the place of the oldest."""
-    with server.editor() as editor:
+    """As many as there may be are parked; the next one takes the place of the oldest, but not of one that is
+    older still and waited for."""
+    with server.editor() as editor, call_begin(server, "legacy") as waiting:
+        oldest = editor.call()
         first = None
-        for _ in range(256):
+        for _ in range(255):
             with call_begin(server, "modern", capabilities=ALL) as http:
                 editor.at = editor.call()
                 first = first or editor.at["id"]
@@ -333,6 +388,8 @@ def test_F7_calls_that_nobody_comes_back_to_keep_nobody_out(server):
             assert editor.call("notifications/cancelled")["params"]["call"] == first
             editor.say(editor.call(), "done")
             assert text_of(http.answer()) == "done"
+        editor.say(oldest, "done, too")
+        assert text_of(waiting.answer()) == "done, too"
 
 
 def test_F7_modern_client_that_brings_too_little_is_asked_again(server):
@@ -372,6 +429,10 @@ def test_F7_state_of_the_editor_is_sealed(server):
         assert first["requestState"] != "step 1" and list(first["inputRequests"]) == ["a"]
         with again(server, first, {"a": {"roots": []}}, arguments={"other": 1}) as wrong:
             assert wrong.answer().json["error"]["code"] == -32602
+        editor.notify("editor/register", {"prompts": [{"name": "echo"}]})
+        editor.request("tests/sync", {})
+        with server.modern_begin("prompts/get", {"name": "echo", "arguments": {}, "requestState": first["requestState"]}) as wrong:
+            assert "requestState" in wrong.answer().json["error"]["message"]
         with again(server, first, {"a": {"roots": []}}) as retry:
             call = editor.call()
             assert call["params"]["requestState"] == "step 1"
@@ -409,6 +470,33 @@ def test_F7_several_editors(server):
         with session.stream() as stream:
             one.request("tests/sync", {})
             assert stream.socket and tools() == ["a"]
+
+
+def test_F7_editors_do_not_speak_for_each_other(server):
+    """What one says of a call of another, or of its own account while another is the active one, goes nowhere."""
+    session = server.session(**ALL)
+    with server.editor(pid=1, project="One") as one, server.editor(pid=2, project="Two") as two, session.stream() as stream:
+        session.request("resources/subscribe", {"uri": "a:b"})
+        one.call("resources/subscribe")
+        session.request("logging/setLevel", {"level": "error"})
+        with call_begin(server, "legacy", session=session, meta={"progressToken": "t"}) as http:
+            call = one.call()
+            two.notify("notifications/progress", {"call": call["id"], "progress": 1})
+            two.notify("notifications/message", {"call": call["id"], "level": "error", "data": "of the call"})
+            two.notify("notifications/message", {"level": "error", "data": "of its own account"})
+            two.notify("notifications/resources/updated", {"uri": "a:b"})
+            two.say(call, "not mine")
+            assert two.request("roots/list", {"call": call["id"]})["error"]["code"] == -32602
+            one.notify("notifications/message", {"level": "warning", "data": "not what the session wants"})
+            one.notify("notifications/message", {"level": "error", "data": "the active one's"})
+            one.notify("notifications/resources/updated", {"uri": "a:b"})
+            assert stream.event()["params"]["data"] == "the active one's"
+            assert stream.event()["method"] == "notifications/resources/updated"
+            assert server.status()["calls"] == 1 and http.is_open(0) and not http.data
+            one.say(call, "mine")
+            answer = http.answer()
+            assert answer.headers["content-type"] == "application/json" and text_of(answer) == "mine"
+            assert not stream.data and stream.is_open(0)
 
 
 def test_F7_what_cannot_be_registered_is_left_out(server):
@@ -515,6 +603,10 @@ def test_F7_sessions(server):
     assert session.send({"method": "notifications/initialized"}).status == 202
     assert session.request("ping", MCP_Protocol_Version="2025-06-18").json["result"] == {}
     assert session.request("ping", MCP_Protocol_Version="1999-01-01").status == 400
+    with server.http_connection() as http:
+        http.send("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n"
+                  "MCP-Protocol-Version: 1999-01-01\r\n\r\n" % session.id)
+        assert http.answer().status == 400
     with session.stream() as old, session.stream() as new:
         assert old.chunk() == b""  # a session has one stream, the newest
         with server.http_connection() as http:

@@ -1,23 +1,19 @@
 """The built-in server's beginning and end: sockets, readiness, restarts."""
-import collections
 import json
 import os
 import re
 import signal
 import socket
-import threading
 import time
 
 import pytest
 
 from harness import TETHER, Process, free_ports, run, wait_gone
 from scene import environment_of
-from served import Editor, Http, Served, Session
+from served import Editor, Http, Load, Served, Session
 from tether import Instance, can_bind, http_get, start_owner
 
 SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
-INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-    "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}})
 
 
 class Shipped(Instance):
@@ -150,33 +146,6 @@ def test_A11_ends_with_its_owner(state_dir):
         wait_gone(it.result["server_pid"])
         it.wait_end()
         assert it.ports_are_free()
-
-
-class Load:
-    """New connections all the time, each with one request; counts what becomes of them."""
-
-    def __init__(self, port, count=4):
-        self.port = port
-        self.outcomes = collections.Counter()
-        self.ending = threading.Event()
-        self.threads = [threading.Thread(target=self.work) for _ in range(count)]
-        for thread in self.threads:
-            thread.start()
-
-    def work(self):
-        while not self.ending.is_set():
-            try:
-                with Http(self.port) as http:
-                    http.post(INITIALIZE.encode())
-                    outcome = http.answer().status
-            except (OSError, EOFError) as error:
-                outcome = type(error).__name__
-            self.outcomes[outcome] += 1
-
-    def end(self):
-        self.ending.set()
-        for thread in self.threads:
-            thread.join()
 
 
 def test_F5_no_new_connection_fails_during_restarts(state_dir):

@@ -151,6 +151,15 @@ def die_once(request):
     request.result(text_result("alive"))
 
 
+def part_and_die_once(request):
+    """The first time the server is gone before the rest is asked for."""
+    mark = os.environ.get("STUB_MARK", "/nonexistent/mark")
+    if not os.path.exists(mark):
+        in_parts(request)
+        die_once(request)
+    request.result(text_result("alive"))
+
+
 def drop(request):
     """Closes the connection without a word, so many times."""
     left = int(request.params["arguments"].get("times", 1))
@@ -224,6 +233,7 @@ TOOLS = {
     "split": lambda r: split_everywhere(r, r.params["arguments"]["size"]),
     "ask": ask_client, "parts": in_parts, "hang": hang, "safe_hang": hang,
     "die": die_once, "safe_die": die_once, "drop": drop, "safe_drop": drop, "drop_in_stream": drop_in_stream,
+    "safe_drop_in_stream": drop_in_stream, "part_die": part_and_die_once, "safe_part_die": part_and_die_once,
     "wait": wait_a_while, "forget": forget, "many": many_events, "pretty": pretty, "announce": announce,
     "impostor": impostor, "null_id_in_stream": null_id_in_stream,
     "garbage": lambda r: r.send(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"),

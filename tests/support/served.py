@@ -1,7 +1,9 @@
 """The built-in server by itself, HTTP byte by byte, and an editor that is told what to say."""
+import collections
 import json
 import select
 import socket
+import threading
 import time
 
 from harness import LIMIT, TETHER, Process, free_ports
@@ -160,6 +162,36 @@ class Session:
         return http
 
 
+class Load:
+    """New connections all the time, without a pause, each with one request; counts what becomes of them."""
+
+    def __init__(self, port, count=4):
+        self.port = port
+        self.outcomes = collections.Counter()
+        self.ending = threading.Event()
+        self.threads = [threading.Thread(target=self._work) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _work(self):
+        while not self.ending.is_set():
+            try:
+                with Http(self.port) as http:
+                    http.post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+                        "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}})
+                    outcome = http.answer().status
+            except (OSError, EOFError) as error:
+                outcome = type(error).__name__
+            self.outcomes[outcome] += 1
+
+    def end(self):
+        """Stops, and returns how often each came: HTTP statuses, and names of what went wrong."""
+        self.ending.set()
+        for thread in self.threads:
+            thread.join()
+        return self.outcomes
+
+
 class Served(Process):
     """`tether serve`, started without a daemon."""
 
@@ -225,7 +257,9 @@ class Editor:
         self.raw.text(json.dumps(dict({"jsonrpc": "2.0"}, **message)))
 
     def receive(self):
-        while True:
+        """The next message. Pings do not extend the time it may take."""
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
             first, payload = self.raw.receive()
             if first == FIN | PING:
                 self.raw.frame(FIN | PONG, payload)
@@ -233,6 +267,7 @@ class Editor:
                 return json.loads(payload)
             else:
                 raise EOFError
+        raise TimeoutError("the server says nothing to its editor")
 
     def request(self, method, params):
         self.last += 1
