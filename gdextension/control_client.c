@@ -36,8 +36,7 @@ struct control_client {
     atomic_bool is_done;
 
     /* the thread's own */
-    struct launch_setup setup, running; /* of the next launch, and of the last if another */
-    bool is_launched;                   /* what runs was launched, or found, with `setup` */
+    struct launch_plan plan;
     enum phase phase;
     struct launch_run *run; /* whose answer is awaited, perhaps with a session already; or NULL */
     json_t *failure;        /* its answer, to be told when what was started has ended; or NULL */
@@ -218,8 +217,6 @@ static void on_launched(void *context, const json_t *result, const char *why) {
     if (strcmp(message_text(result, "result"), "adopted") == 0 && !client->was_lost)
         mailbox_tell(&client->mailbox, CONTROL_ADOPTED, NULL,
                      message_number(result, "daemon_pid", 0), NULL);
-    if (!client->stop_wanted && !client->stop_asked)
-        client->start_wanted = false; /* this is it */
     if (!client->link)
         connect_to(client, message_text(result, "control"));
     else if (client->phase == CONNECTED)
@@ -230,13 +227,13 @@ static void launch(struct control_client *client) {
     int rc;
     client->phase = LAUNCHING;
     client->start_wanted = false;
-    client->is_launched = true;
+    client->plan.is_launched = true;
     tell_state(client, client->was_lost ? "lost" : "launching", NULL);
-    rc = launch_run_start(&client->run, &client->loop, &client->setup, on_listening, on_launched,
-                          client);
+    rc = launch_run_start(&client->run, &client->loop, &client->plan.next, on_listening,
+                          on_launched, client);
     if (rc < 0) {
         char text[OS_PATH_MAX + 160];
-        snprintf(text, sizeof text, "cannot run %s: %s", client->setup.program,
+        snprintf(text, sizeof text, "cannot run %s: %s", client->plan.next.program,
                  os_error_text(rc).text);
         client->was_lost = false; /* this does not go away by trying again */
         retry(client, 1, text, NULL);
@@ -330,8 +327,8 @@ static bool withdraw_call(void *context, int64_t call) {
 static struct bridge *bridge_of(struct control_client *client) {
     static const struct bridge_events events = {on_bridge_call, on_bridge_cancelled,
                                                 on_bridge_state, withdraw_call};
-    const struct bridge_setup setup = {&events, client, client->setup.project, client->setup.path,
-                                       client->setup.godot};
+    const struct bridge_setup setup = {&events, client, client->plan.next.project,
+                                       client->plan.next.path, client->plan.next.godot};
     if (client->bridge)
         return client->bridge;
     client->bridge = bridge_create(&client->loop, &setup);
@@ -342,7 +339,7 @@ static struct bridge *bridge_of(struct control_client *client) {
 
 static void update_bridge(struct control_client *client, const json_t *message) {
     int64_t port = message_number(json_object_get(message, "server"), "ws_port", 0);
-    if (client->setup.is_builtin && port > 0 && client->token[0] &&
+    if (client->plan.next.is_builtin && port > 0 && client->token[0] &&
         strcmp(client->server_state, "ready") == 0 && bridge_of(client))
         bridge_connect(client->bridge, (uint16_t)port, client->token);
 }
@@ -357,6 +354,8 @@ static void set_registration(struct control_client *client, json_t *registration
 static void note_state(struct control_client *client, json_t *message) {
     const char *state = message_text(message, "state");
     bool failed = strcmp(state, "failed") == 0 && !is_failed(client);
+    if (strcmp(state, "ready") == 0 && !client->stop_asked && !client->stop_wanted)
+        client->start_wanted = false; /* here it is */
     snprintf(client->server_state, sizeof client->server_state, "%s", state);
     json_object_set_new(message, "session", json_string(client->session));
     if ((client->failure || (client->run && !client->stop_asked)) &&
@@ -454,14 +453,15 @@ static void say_hello(void *context) {
     struct control_client *client = context;
     struct os_identity self = {0};
     os_identity_self(&self);
-    control_link_say(client->link, hello_message(&(struct hello){.protocol = TETHER_PROTOCOL,
-                                                                 .role = "editor",
-                                                                 .pid = self.pid,
-                                                                 .start = self.start,
-                                                                 .version = tether_version,
-                                                                 .godot = client->setup.godot,
-                                                                 .project = client->setup.project,
-                                                                 .resume = client->session}));
+    control_link_say(client->link,
+                     hello_message(&(struct hello){.protocol = TETHER_PROTOCOL,
+                                                   .role = "editor",
+                                                   .pid = self.pid,
+                                                   .start = self.start,
+                                                   .version = tether_version,
+                                                   .godot = client->plan.next.godot,
+                                                   .project = client->plan.next.project,
+                                                   .resume = client->session}));
 }
 
 static void connect_to(struct control_client *client, const char *path) {
@@ -510,7 +510,7 @@ static void stop(struct control_client *client, bool force) {
 /* Ends what was started with other properties, and starts with those of now. Where they are for
  * other ports, whoever else uses the old one keeps it. */
 static void replace(struct control_client *client, bool force) {
-    if (client->run || launch_setup_has_same_ports(&client->setup, &client->running)) {
+    if (client->run || launch_plan_keeps_ports(&client->plan)) {
         client->start_wanted = true;
         request_stop(client, force);
     } else {
@@ -523,22 +523,10 @@ static void replace(struct control_client *client, bool force) {
 static void restart(struct control_client *client, bool force) {
     if (client->phase != CONNECTED || is_ending(client) || client->stop_asked)
         start(client);
-    else if (client->is_launched)
+    else if (client->plan.is_launched)
         request_restart(client);
     else
         replace(client, force);
-}
-
-static void set_up(struct control_client *client, struct launch_setup *setup) {
-    if (client->is_launched) {
-        launch_setup_finish(&client->running);
-        client->running = client->setup;
-    } else {
-        launch_setup_finish(&client->setup);
-    }
-    client->setup = *setup;
-    *setup = (struct launch_setup){0};
-    client->is_launched = launch_setup_is_same(&client->setup, &client->running);
 }
 
 static void leave(struct control_client *client, const struct command *command) {
@@ -548,7 +536,7 @@ static void leave(struct control_client *client, const struct command *command) 
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (strcmp(command->reason, reasons[i]) == 0)
             client->farewell = reasons[i];
-    if (client->setup.is_unowned && strcmp(command->reason, "quit") == 0)
+    if (client->plan.next.is_unowned && strcmp(command->reason, "quit") == 0)
         client->farewell = NULL; /* it is meant to stay */
     if (client->phase == CONNECTED)
         say_farewell(client);
@@ -559,7 +547,7 @@ static void leave(struct control_client *client, const struct command *command) 
 static void obey(struct control_client *client, struct command *command) {
     switch (command->kind) {
     case COMMAND_SET_UP:
-        set_up(client, &command->setup);
+        launch_plan_change(&client->plan, &command->setup);
         break;
     case COMMAND_START:
         start(client);
@@ -662,8 +650,7 @@ static void release(struct control_client *client) {
     json_decref(client->registration);
     uv_loop_close(&client->loop);
     mailbox_finish(&client->mailbox);
-    launch_setup_finish(&client->setup);
-    launch_setup_finish(&client->running);
+    launch_plan_finish(&client->plan);
     json_decref(client->failure);
     free(client);
 }
@@ -677,8 +664,7 @@ struct control_client *control_client_create(struct launch_setup *setup) {
     mailbox_init(&client->mailbox, &client->loop, on_wake, client);
     uv_timer_init(&client->loop, &client->timer);
     client->timer.data = client;
-    client->setup = *setup;
-    *setup = (struct launch_setup){0};
+    launch_plan_change(&client->plan, setup);
     if (uv_thread_create(&client->thread, thread_main, client) < 0) {
         finish(client);
         uv_run(&client->loop, UV_RUN_DEFAULT);

@@ -37,19 +37,34 @@ static bool is_same_text(const char *a, const char *b) {
 }
 
 static bool is_same_list(const struct text_list *a, const struct text_list *b) {
-    bool is_same = a->count == b->count;
-    for (size_t i = 0; is_same && i < a->count; i++)
-        is_same = is_same_text(a->items[i], b->items[i]);
-    return is_same;
+    bool same = a->count == b->count;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = is_same_text(a->items[i], b->items[i]);
+    return same;
 }
 
-bool launch_setup_is_same(const struct launch_setup *a, const struct launch_setup *b) {
+static bool is_same(const struct launch_setup *a, const struct launch_setup *b) {
     return is_same_text(a->program, b->program) && is_same_list(&a->words, &b->words) &&
            is_same_list(&a->additions, &b->additions) && a->is_unowned == b->is_unowned;
 }
 
-bool launch_setup_has_same_ports(const struct launch_setup *a, const struct launch_setup *b) {
-    return a->http_port == b->http_port && a->ws_port == b->ws_port;
+void launch_plan_change(struct launch_plan *plan, struct launch_setup *setup) {
+    struct launch_setup *outdated = plan->is_launched ? &plan->last : &plan->next;
+    launch_setup_finish(outdated);
+    if (plan->is_launched)
+        plan->last = plan->next;
+    plan->next = *setup;
+    *setup = (struct launch_setup){0};
+    plan->is_launched = is_same(&plan->next, &plan->last);
+}
+
+bool launch_plan_keeps_ports(const struct launch_plan *plan) {
+    return plan->next.http_port == plan->last.http_port && plan->next.ws_port == plan->last.ws_port;
+}
+
+void launch_plan_finish(struct launch_plan *plan) {
+    launch_setup_finish(&plan->next);
+    launch_setup_finish(&plan->last);
 }
 
 /* Sets the owner, or with NULL unsets it, also one that the editor inherited itself. */

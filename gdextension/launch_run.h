@@ -26,9 +26,16 @@ struct launch_setup {
 
 void launch_setup_finish(struct launch_setup *setup);
 
-/* Whether both would launch the same server in the same way; and on the same ports. */
-bool launch_setup_is_same(const struct launch_setup *a, const struct launch_setup *b);
-bool launch_setup_has_same_ports(const struct launch_setup *a, const struct launch_setup *b);
+/* What is launched next, and with what the server that runs was launched, if that is another. */
+struct launch_plan {
+    struct launch_setup next, last;
+    bool is_launched; /* `next`, or what is the same */
+};
+
+/* Takes over what is in the setup. */
+void launch_plan_change(struct launch_plan *plan, struct launch_setup *setup);
+bool launch_plan_keeps_ports(const struct launch_plan *plan);
+void launch_plan_finish(struct launch_plan *plan);
 
 struct launch_run;
 

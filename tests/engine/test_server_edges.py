@@ -1,11 +1,11 @@
 """TetherServer in one editor that all these tests share: values that make no sense, and scripts that do what
 they like while they are told something. Rows F8, A10."""
 import json
-
 import pytest
 
 from harness import free_ports, wait_gone
 from plugin_scene import shared_scene
+from scene import SessionProcess, command_of, environment_of, is_alive
 from tether import SERVER
 
 
@@ -105,4 +105,67 @@ def test_F8_restart_of_a_stopped_server_takes_the_properties_of_now(scene):
     server.wait_state("ready")
     assert server.status()["server"]["http_port"] == server.http
     assert scene.run("return %s.active" % server.reach) is True
+    server.stop()
+
+
+def test_F8_restart_with_the_same_properties_keeps_the_launcher(scene):
+    server = scene.server("same", environment={"A": "1"})
+    pid, daemon = server.start(), server.daemon_pid()
+    server.set(environment={"A": "1"}, http_port=server.http)
+    server.do("restart")
+    server.wait_state("ready")
+    assert server.daemon_pid() == daemon and server.server_pid() != pid
+    server.stop()
+
+
+@pytest.mark.parametrize("change", [{"command": [SERVER, "--say", "anew"]}, {"environment": {"B": "2"}},
+                                    {"owner_aliases": ["OWNER_OF_MINE"]}, {"keep_on_exit": True}])
+def test_F8_restart_takes_properties_that_have_changed(scene, change):
+    server = scene.server("changed")
+    pid, daemon = server.start(), server.daemon_pid()
+    server.set(**change)
+    server.do("restart")
+    for state in ("stopping", "launching", "ready"):
+        server.wait_state(state)
+    assert server.daemon_pid() != daemon and server.server_pid() != pid
+    if "command" in change:
+        assert "anew" in command_of(server.server_pid())
+    if "environment" in change:
+        assert environment_of(server.server_pid())["B"] == "2"
+    if "owner_aliases" in change:
+        assert environment_of(server.server_pid())["OWNER_OF_MINE"] == str(scene.pid)
+    daemon = server.daemon_pid()
+    server.do("restart")  # and that is that
+    server.wait_state("ready")
+    assert server.daemon_pid() == daemon
+    server.stop()
+
+
+def test_F8_A5_restart_with_another_command_is_refused_while_others_use_the_server(scene):
+    server = scene.server("shared")
+    pid, daemon = server.start(), server.daemon_pid()
+    with SessionProcess(server.directory + "/control.sock") as other:
+        server.set(command=[SERVER, "--say", "anew"])
+        server.do("restart")
+        assert "editor %d" % other.pid in server.expect("failed")["message"]
+        assert server.call("get_state") == "ready" and server.server_pid() == pid
+        server.do("restart", True)
+        server.wait_state("launching")
+        server.wait_state("ready")
+        assert server.daemon_pid() != daemon
+        server.stop()
+
+
+def test_F8_A5_restart_on_other_ports_leaves_the_old_server_to_others(scene):
+    server = scene.server("moved")
+    pid, daemon = server.start(), server.daemon_pid()
+    with SessionProcess(server.directory + "/control.sock") as other:
+        server.http, server.ws = free_ports()
+        server.set(http_port=server.http, ws_port=server.ws)
+        server.do("restart")
+        server.wait_state("launching")
+        server.wait_state("ready")
+        assert server.status()["server"]["http_port"] == server.http and is_alive(pid) and is_alive(daemon)
+        other.tell("leave disable")
+        wait_gone(daemon)
     server.stop()
