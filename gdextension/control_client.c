@@ -337,10 +337,17 @@ static struct bridge *bridge_of(struct control_client *client) {
     return client->bridge;
 }
 
+/* What was adopted may be somebody else's server, to which nothing of this means anything. */
+static bool speaks_to_editors(const struct control_client *client, const json_t *server) {
+    return client->plan.next.is_builtin && client->token[0] &&
+           !json_is_false(json_object_get(server, "builtin"));
+}
+
 static void update_bridge(struct control_client *client, const json_t *message) {
-    int64_t port = message_number(json_object_get(message, "server"), "ws_port", 0);
-    if (client->plan.next.is_builtin && port > 0 && client->token[0] &&
-        strcmp(client->server_state, "ready") == 0 && bridge_of(client))
+    const json_t *server = json_object_get(message, "server");
+    int64_t port = message_number(server, "ws_port", 0);
+    if (port > 0 && strcmp(client->server_state, "ready") == 0 &&
+        speaks_to_editors(client, server) && bridge_of(client))
         bridge_connect(client->bridge, (uint16_t)port, client->token);
 }
 

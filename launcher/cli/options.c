@@ -148,6 +148,11 @@ static bool set_lines(struct options *options, const char *value) {
     return true;
 }
 
+static bool set_builtin(struct options *options, const char *value) {
+    (void)value;
+    return options->builtin = true;
+}
+
 static bool set_handle(const char *value, int64_t *handle) {
     uint64_t number;
     if (!parse_number(value, 1024, &number))
@@ -202,6 +207,7 @@ static const struct flag flags[] = {
     {"force", NULL, SCOPE_FORCE, false, set_force, "also while editors use the server"},
     {"follow", NULL, SCOPE_LOGS, false, set_follow, "stay, and print new lines as they come (-f)"},
     {"lines", "N", SCOPE_LOGS, false, set_lines, "print the last N lines first (20) (-n N)"},
+    {"builtin", NULL, SCOPE_DAEMON, false, set_builtin, ""},
     {"lock-handle", "N", SCOPE_DAEMON, false, set_lock_handle, ""},
     {"result-handle", "N", SCOPE_DAEMON, false, set_result_handle, ""},
 };
@@ -507,6 +513,8 @@ void options_emit(const struct options *options, void (*emit)(const char *word, 
     emit_number(&to, "ws-port", options->ws_port);
     if (options->hold_ports)
         emit("--hold-ports", context);
+    if (options->builtin)
+        emit("--builtin", context);
     emit_owner(&to, options);
     emit_ready(&to, options);
     emit_pair(&to, "restart",

@@ -43,6 +43,7 @@ struct options {
     bool ports_auto;                /* blocked by a stranger: take the next free pair */
     int pairs_passed;               /* how many were blocked so far */
     bool hold_ports;                /* the daemon listens, and hands the sockets down */
+    bool builtin;                   /* the command is our own server */
     struct lifecycle_process owner; /* pid 0: none */
     bool owner_is_front;            /* it is a stdio front, no editor */
     bool owner_named, owner_wrong;  /* while words are read: was there an owner, and a bad one */
