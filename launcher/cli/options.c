@@ -207,7 +207,7 @@ static const struct flag flags[] = {
     {"force", NULL, SCOPE_FORCE, false, set_force, "also while editors use the server"},
     {"follow", NULL, SCOPE_LOGS, false, set_follow, "stay, and print new lines as they come (-f)"},
     {"lines", "N", SCOPE_LOGS, false, set_lines, "print the last N lines first (20) (-n N)"},
-    {"builtin", NULL, SCOPE_DAEMON, false, set_builtin, ""},
+    {"builtin", NULL, SCOPE_TOLD, false, set_builtin, ""},
     {"lock-handle", "N", SCOPE_DAEMON, false, set_lock_handle, ""},
     {"result-handle", "N", SCOPE_DAEMON, false, set_result_handle, ""},
 };
@@ -450,7 +450,7 @@ enum ready_kind options_ready(const struct options *options) {
 void options_explain(unsigned scopes, FILE *out) {
     char text[64];
     for (size_t i = 0; i < COUNT(flags); i++) {
-        if (!(flags[i].scope & scopes & ~(unsigned)SCOPE_DAEMON))
+        if (!(flags[i].scope & scopes & ~(unsigned)(SCOPE_DAEMON | SCOPE_TOLD)))
             continue;
         snprintf(text, sizeof text, "--%s%s%s", flags[i].name, flags[i].argument ? " " : "",
                  flags[i].argument ? flags[i].argument : "");

@@ -34,6 +34,7 @@ enum option_scope {
     SCOPE_FORCE = 16,
     SCOPE_LOGS = 32,
     SCOPE_DAEMON = 64, /* what `launch` tells `daemon` */
+    SCOPE_TOLD = 128,  /* what those that run `launch` tell it, and it the daemon */
 };
 
 struct options {
