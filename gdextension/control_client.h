@@ -1,6 +1,7 @@
 /* A session with the launcher, on a thread of its own.
  *
- * The thread runs `tether launch`, connects to the daemon that it names, says hello and listens. If
+ * The thread runs `tether launch`, connects to the daemon that it names as soon as that listens,
+ * says hello and listens. How a start ends, launch says; what it is like meanwhile, the daemon. If
  * the daemon goes away without having been told to, it is launched again and the session resumed.
  * Everything here returns at once; what happens arrives as events, to be taken once a frame. */
 #ifndef TETHER_CONTROL_CLIENT_H
@@ -21,7 +22,10 @@ void control_client_set_up(struct control_client *client, struct launch_setup *s
 
 void control_client_start(struct control_client *client);
 void control_client_stop(struct control_client *client, bool force);
-void control_client_restart(struct control_client *client);
+
+/* With the properties that were set up last. If the server that runs was launched with others, that
+ * is a stop and a start: refused while other editors use it, unless forced. */
+void control_client_restart(struct control_client *client, bool force);
 
 /* What this editor offers to the built-in server, in the terms of its protocol; takes the
  * reference.

@@ -1,11 +1,21 @@
 #include "mailbox.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bell.h"
 
 enum { LINES_MOST = 20000 };
+
+struct command *command_create(enum command_kind kind, bool flag) {
+    struct command *command = calloc(1, sizeof *command);
+    if (!command)
+        abort(); /* as the engine does when memory is gone */
+    command->kind = kind;
+    command->flag = flag;
+    return command;
+}
 
 void command_free(struct command *command) {
     launch_setup_finish(&command->setup);
@@ -36,11 +46,18 @@ void control_event_free(struct control_event *event) {
     free(event);
 }
 
-void mailbox_init(struct mailbox *box) {
+void mailbox_init(struct mailbox *box, uv_loop_t *loop, uv_async_cb on_wake, void *context) {
     *box = (struct mailbox){0};
     uv_mutex_init(&box->mutex);
+    uv_async_init(loop, &box->wake, on_wake);
+    box->wake.data = context;
     box->commands_end = &box->commands;
     box->events_end = &box->events;
+}
+
+void mailbox_close(struct mailbox *box) {
+    atomic_store(&box->is_closed, true);
+    uv_close((uv_handle_t *)&box->wake, NULL);
 }
 
 void mailbox_finish(struct mailbox *box) {
@@ -62,6 +79,8 @@ void mailbox_put_command(struct mailbox *box, struct command *command) {
     *box->commands_end = command;
     box->commands_end = &command->next;
     uv_mutex_unlock(&box->mutex);
+    if (!atomic_load(&box->is_closed))
+        uv_async_send(&box->wake);
 }
 
 void mailbox_put_event(struct mailbox *box, struct control_event *event) {
@@ -81,6 +100,27 @@ void mailbox_put_event(struct mailbox *box, struct control_event *event) {
         control_event_free(event);
     if (kept && !is_line)
         bell_ring(); /* lines of a log can wait */
+}
+
+void mailbox_tell(struct mailbox *box, enum control_event_kind kind, const char *text,
+                  int64_t number, json_t *json) {
+    mailbox_put_event(box, control_event_create(kind, text, number, json));
+}
+
+void mailbox_tell_log(struct mailbox *box, const char *stream, const char *line) {
+    struct control_event *event = control_event_create(CONTROL_LOG, line, 0, NULL);
+    if (event)
+        snprintf(event->stream, sizeof event->stream, "%s", stream);
+    mailbox_put_event(box, event);
+}
+
+void mailbox_tell_logged(struct mailbox *box, const char *line) {
+    const char *stream = strchr(line, ' '), *text = stream ? strchr(stream + 1, ' ') : NULL;
+    char name[12];
+    if (!text)
+        return;
+    snprintf(name, sizeof name, "%.*s", (int)(text - stream - 1), stream + 1);
+    mailbox_tell_log(box, name, text + 1);
 }
 
 struct command *mailbox_take_commands(struct mailbox *box) {

@@ -31,6 +31,7 @@ struct command {
     struct launch_setup setup;
 };
 
+struct command *command_create(enum command_kind kind, bool flag);
 void command_free(struct command *command);
 
 enum control_event_kind {
@@ -60,20 +61,35 @@ struct control_event *control_event_create(enum control_event_kind kind, const c
 void control_event_free(struct control_event *event);
 
 struct mailbox {
+    uv_async_t wake; /* the client's thread, for a command */
     uv_mutex_t mutex;
     struct command *commands, **commands_end;
     struct control_event *events, **events_end;
     size_t lines; /* of the log, among the events */
-    atomic_bool has_events;
+    atomic_bool has_events, is_closed;
 };
 
-void mailbox_init(struct mailbox *box);
+/* `on_wake` runs on the loop when there are commands; the context is its handle's data. */
+void mailbox_init(struct mailbox *box, uv_loop_t *loop, uv_async_cb on_wake, void *context);
+
+/* On the loop: it takes no more notice of commands, which may still be put. */
+void mailbox_close(struct mailbox *box);
+
+/* When the loop is over. */
 void mailbox_finish(struct mailbox *box);
 
 /* Each takes its argument over; an event may be NULL. Of too many lines of the log some are
  * dropped, until the others have been taken. */
 void mailbox_put_command(struct mailbox *box, struct command *command);
 void mailbox_put_event(struct mailbox *box, struct control_event *event);
+
+/* Puts an event together; takes the reference. */
+void mailbox_tell(struct mailbox *box, enum control_event_kind kind, const char *text,
+                  int64_t number, json_t *json);
+void mailbox_tell_log(struct mailbox *box, const char *stream, const char *line);
+
+/* A line as the log file has it: "TIME STREAM TEXT". */
+void mailbox_tell_logged(struct mailbox *box, const char *line);
 
 /* All there are, oldest first, or NULL. */
 struct command *mailbox_take_commands(struct mailbox *box);

@@ -34,7 +34,7 @@ static void add_element(const struct engine_variant *element, void *context) {
 
 struct additions {
     const struct engine_variant *dictionary;
-    struct text_list *environment;
+    struct launch_setup *setup;
 };
 
 static void add_variable(const struct engine_variant *key, void *context) {
@@ -43,17 +43,19 @@ static void add_variable(const struct engine_variant *key, void *context) {
     char *name = variant_text(key), *text;
     variant_init_member(&value, additions->dictionary, name);
     text = variant_text(&value);
-    if (name[0] && !strchr(name, '='))
-        environment_set(additions->environment, name, text);
+    if (name[0] && !strchr(name, '=')) {
+        environment_set(&additions->setup->environment, name, text);
+        environment_set(&additions->setup->additions, name, text);
+    }
     free(text);
     free(name);
     variant_finish(&value);
 }
 
-static void read_environment(struct text_list *environment, const struct engine_variant *added) {
-    struct additions additions = {added, environment};
+static void read_environment(struct launch_setup *setup, const struct engine_variant *added) {
+    struct additions additions = {added, setup};
     for (char *const *entry = os_environment(); entry && *entry; entry++)
-        text_list_add(environment, *entry);
+        text_list_add(&setup->environment, *entry);
     variant_each(added, add_variable, &additions);
 }
 
@@ -149,6 +151,8 @@ void server_setup_init(struct launch_setup *setup, const struct server_propertie
     setup->godot = engine_version();
     setup->is_unowned = variant_is_true(&properties->keep_on_exit);
     variant_each(&properties->owner_aliases, add_element, &setup->aliases);
-    read_environment(&setup->environment, &properties->environment);
+    setup->http_port = variant_int(&properties->http_port);
+    setup->ws_port = variant_int(&properties->ws_port);
+    read_environment(setup, &properties->environment);
     read_words(setup, properties);
 }

@@ -324,11 +324,10 @@ static void run_stop(void *self, const GDExtensionConstTypePtr *arguments,
 static void run_restart(void *self, const GDExtensionConstTypePtr *arguments,
                         GDExtensionTypePtr result) {
     struct tether_server *server = self;
-    (void)arguments;
     (void)result;
     prepare(server);
     if (server->client)
-        control_client_restart(server->client);
+        control_client_restart(server->client, *(const uint8_t *)arguments[0]);
 }
 
 static bool is_reason(const char *text) {
@@ -565,7 +564,8 @@ static void active_changed(void *self) {
 static const struct class_method methods[] = {
     {"start", run_start, .argument_count = 0},
     {"stop", run_stop, .argument_count = 1, .arguments = {{"force", BOOL}}, .has_default = true},
-    {"restart", run_restart, .argument_count = 0},
+    {"restart", run_restart, .argument_count = 1, .arguments = {{"force", BOOL}},
+     .has_default = true},
     {"detach", run_detach, .argument_count = 1, .arguments = {{"reason", STRING}}},
     {"get_state", run_get_state, .result = STRING, .is_const = true},
     {"get_status", run_get_status, .result = DICTIONARY, .is_const = true},

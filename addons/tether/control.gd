@@ -5,7 +5,7 @@ extends Node
 
 ## The state, the status or the settings are others than before.
 signal changed
-## A server is about to be started or found, with the settings as they are now. Its log begins anew:
+## A server is being started or found, with the settings that it was given last. Its log begins anew:
 ## the last lines come again with the session.
 signal launching
 ## A line for the log.
@@ -24,9 +24,10 @@ const HEARD: Dictionary[StringName, StringName] = {&"state_changed": &"_on_state
 ## Kept untyped: the library that has the class may be missing.
 var server: RefCounted
 
-var _applied: Dictionary[String, Variant] = {}
+var _given: Dictionary[String, Variant] = {} # the settings for the next launch
+var _applied: Dictionary[String, Variant] = {} # those of the last one
+var _warnings: PackedStringArray = [] # of the given ones
 var _told: String = "" # the trouble that the user knows of
-var _starts_afresh: bool = false # once the server has stopped
 var _uptime: int = -1 # as the daemon said it last
 var _uptime_at: int = 0 # when that was
 var _lost_timer: Timer = Timer.new()
@@ -61,30 +62,21 @@ func release() -> void:
 
 ## Starts the server with the settings as they are now, or adopts the one that runs.
 func start() -> void:
-	if get_state() == "failed" and Words.text(get_status().get("state")) == "failed":
-		_start_afresh(false) # its daemon is still there, with the settings of then
-	else:
-		_launch()
+	_give_settings()
+	server.call("start")
+	changed.emit()
 
 
 ## Stops the server. While other editors use it, only [param force] does.
 func stop(force: bool = false) -> void:
-	_starts_afresh = false
 	server.call("stop", force)
 
 
-func restart() -> void:
-	server.call("restart")
-
-
-## Leaves the server that runs and starts with the new settings. Where those are for the same ports, the
-## server has to be stopped first, for the other editors as well: only [param force] does that.
-func apply_settings(force: bool = false) -> void:
-	if is_staying():
-		_start_afresh(force)
-	else:
-		server.call("detach", "disable") # it ends if it was ours alone
-		_launch()
+## Restarts the server with the settings as they are now. Where those are others than before, but for
+## the same ports, it is taken from the other editors that use it: only [param force] does that.
+func restart(force: bool = false) -> void:
+	_give_settings()
+	server.call("restart", force)
 
 
 ## Whether the settings, as they are now, are for the ports of the server that runs.
@@ -168,23 +160,19 @@ func get_other_editors() -> PackedStringArray:
 	return Words.other_editors(get_status(), OS.get_process_id())
 
 
-func _start_afresh(force: bool) -> void:
-	_starts_afresh = true
-	server.call("stop", force)
-
-
-func _launch() -> void:
-	if server == null:
-		return # let go of since this was wanted
-	var warnings: PackedStringArray = []
-	_applied = Settings.read(warnings)
-	Settings.apply(_applied, server)
-	launching.emit()
-	for warning: String in warnings:
+func _give_settings() -> void:
+	_warnings.clear()
+	_given = Settings.read(_warnings)
+	Settings.apply(_given, server)
+	for warning: String in _warnings:
 		push_warning("Tether: ", warning)
+
+
+func _note_launch() -> void:
+	_applied = _given
+	launching.emit()
+	for warning: String in _warnings:
 		logged.emit("launcher", "warning: " + warning)
-	server.call("start")
-	changed.emit()
 
 
 func _on_settings_changed() -> void:
@@ -203,9 +191,8 @@ func _note_uptime() -> void:
 
 func _on_state_changed(state: String) -> void:
 	_note_uptime()
-	if _starts_afresh and state in ["off", "stopped"]:
-		_starts_afresh = false
-		_launch.call_deferred()
+	if state == "launching":
+		_note_launch()
 	if state == "lost" and _lost_timer.is_stopped() and is_inside_tree():
 		_lost_timer.start()
 	elif state == "ready":
@@ -248,7 +235,6 @@ func _on_failed(_code: int, message: String) -> void:
 	var lines: PackedStringArray = message.split("\n", false)
 	for index: int in lines.size(): # below the first are the server's own last ones
 		logged.emit("stdout" if index else "launcher", lines[index])
-	_starts_afresh = false
 	_tell_refusal.call_deferred(message) # once the state, if it is another one now, has come, too
 
 

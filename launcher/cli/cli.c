@@ -144,6 +144,7 @@ static int take_own_server(struct options *options, struct own_server *own, char
     own->words[1] = own->name;
     own->words[2] = NULL;
     options->command = own->words;
+    options->builtin = true;
     options->hold_ports = true;
     return 0;
 }

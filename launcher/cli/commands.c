@@ -16,7 +16,7 @@ const struct command commands[] = {
      "With --owner-pid the server ends with its owner, once nobody else uses it.\n"
      "{http_port} {ws_port} {owner_pid} {instance} are replaced in COMMAND.\n"
      "Exit code: 0 it runs, 1 failed, 3 a port is held by a stranger, 4 not ready in time.\n",
-     STARTS, command_launch, NULL},
+     STARTS | SCOPE_TOLD, command_launch, NULL},
     {"mcp", "connect an MCP client that starts a command: MCP over standard input and output",
      "[options] [-- COMMAND…]",
      "Starts or adopts the server as `launch` does, and relays to http://127.0.0.1:PORT/mcp. It\n"
@@ -51,7 +51,7 @@ const struct command commands[] = {
     {"version", "print the version of tether, its protocol and its libraries", "[--json]",
      "  --json   one line of JSON, for programs\n", 0, NULL, command_version},
     {"help", "explain a command, or list them all", "[COMMAND]", "", 0, NULL, command_help},
-    {"daemon", NULL, "", "", STARTS | SCOPE_DAEMON, command_daemon, NULL},
+    {"daemon", NULL, "", "", STARTS | SCOPE_DAEMON | SCOPE_TOLD, command_daemon, NULL},
 };
 
 const size_t command_count = sizeof commands / sizeof commands[0];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../daemon/environment.h"
+#include "../protocol/lines.h"
 #include "../protocol/message.h"
 #include "../protocol/version.h"
 #include "cli.h"
@@ -42,14 +43,19 @@ static enum outcome give_up(struct launch *launch, int code, const char *message
     return DONE;
 }
 
-static enum outcome adopted(struct launch *launch, const json_t *state, const char *message) {
-    const json_t *server = json_object_get(state, "server");
-    char path[OS_SOCKET_PATH_MAX] = "";
+static void control_path(const struct launch *launch, char path[OS_SOCKET_PATH_MAX]) {
     struct os_dir dir;
+    path[0] = 0;
     if (client_dir(&dir, &launch->options, false, NULL) == 0) {
-        os_control_path(&dir, false, path, sizeof path, NULL);
+        os_control_path(&dir, false, path, OS_SOCKET_PATH_MAX, NULL);
         os_dir_finish(&dir);
     }
+}
+
+static enum outcome adopted(struct launch *launch, const json_t *state, const char *message) {
+    const json_t *server = json_object_get(state, "server");
+    char path[OS_SOCKET_PATH_MAX];
+    control_path(launch, path);
     launch->result = json_pack(
         "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s}", "result", "adopted", "code", 0, "message",
         message, "daemon_pid",
@@ -57,6 +63,19 @@ static enum outcome adopted(struct launch *launch, const json_t *state, const ch
         (json_int_t)message_number(server, "pid", 0), "http_port", (int)launch->options.http_port,
         "ws_port", (int)launch->options.ws_port, "control", path);
     return DONE;
+}
+
+/* For the editor, which asks for it: a line before the result, with which it can hold its session
+ * while the server is on its way, to show it and to call it off. Takes the reference. */
+static void announce(json_t *line) {
+    const char *wanted = getenv("TETHER_ANNOUNCE");
+    char *text = wanted && wanted[0] ? json_dumps(line, JSON_COMPACT) : NULL;
+    if (text) {
+        puts(text);
+        fflush(stdout);
+    }
+    free(text);
+    json_decref(line);
 }
 
 /* ---- starting ---- */
@@ -67,9 +86,9 @@ static void add_word(const char *word, void *context) {
 
 /* What is about the launcher's own surroundings is not for the daemon. */
 static void daemon_environment(struct text_list *list) {
-    static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON", "TETHER_WS_TOKEN",
-                                          "LISTEN_FDS",      "LISTEN_PID",    "LISTEN_FDNAMES",
-                                          "NOTIFY_SOCKET"};
+    static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON",  "TETHER_WS_TOKEN",
+                                          "LISTEN_FDS",      "LISTEN_PID",     "LISTEN_FDNAMES",
+                                          "NOTIFY_SOCKET",   "TETHER_ANNOUNCE"};
     for (char **entry = environ; *entry; entry++)
         text_list_add(list, *entry);
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++)
@@ -122,15 +141,29 @@ static int spawn_daemon(const struct options *options, os_handle lock, uv_file r
     return rc;
 }
 
-/* The daemon's one line, or NULL if it died without a word. Blocks: there is nothing else to do,
- * and the daemon's own limits see to it that it speaks. */
-static json_t *read_result(os_handle from) {
-    char line[LINES_MAX];
-    size_t used = 0;
+static bool on_told(const char *line, size_t length, void *context) {
+    struct launch *launch = context;
+    json_t *message = message_parse(line, length, NULL);
+    if (message && json_object_get(message, "listening")) {
+        announce(message);
+    } else {
+        json_decref(launch->result);
+        launch->result = message;
+    }
+    return true;
+}
+
+/* What the daemon tells: that it listens, then how the start went; nothing if it died without a
+ * word. Blocks: there is nothing else to do, and the daemon's own limits see to it that it speaks.
+ */
+static void read_result(struct launch *launch, os_handle from) {
+    char bytes[4096];
+    struct lines lines = {0};
     int64_t count;
-    while (used < sizeof line && (count = os_read(from, line + used, sizeof line - used)) > 0)
-        used += (size_t)count;
-    return used ? message_parse(line, used, NULL) : NULL;
+    while ((count = os_read(from, bytes, sizeof bytes)) > 0 &&
+           lines_feed(&lines, bytes, (size_t)count, on_told, launch) == 0)
+        ;
+    lines_finish(&lines);
 }
 
 static enum outcome start(struct launch *launch, os_handle lock) {
@@ -149,7 +182,7 @@ static enum outcome start(struct launch *launch, os_handle lock) {
         return give_up(launch, EXIT_FAILED, text);
     }
     from = ends[0];
-    launch->result = read_result(from);
+    read_result(launch, from);
     os_handle_close(&from);
     if (launch->result && json_is_true(json_object_get(launch->result, "again"))) {
         json_decref(launch->result);
@@ -261,6 +294,11 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
         client_wait_closed(client, HANDSHAKE_MOST_MS);
     else if (!replaced(client, state, &launch->options.owner)) {
         state = register_owner(client, &launch->options, state);
+        if (!is_settled(state)) {
+            char path[OS_SOCKET_PATH_MAX];
+            control_path(launch, path);
+            announce(json_pack("{s:s}", "listening", path));
+        }
         state = settled_state(client, state);
         outcome = judge(launch, client, state);
     }

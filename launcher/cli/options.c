@@ -149,6 +149,11 @@ static bool set_lines(struct options *options, const char *value) {
     return true;
 }
 
+static bool set_builtin(struct options *options, const char *value) {
+    (void)value;
+    return options->builtin = true;
+}
+
 static bool set_handle(const char *value, int64_t *handle) {
     uint64_t number;
     if (!parse_number(value, 1024, &number))
@@ -207,6 +212,7 @@ static const struct flag flags[] = {
      "stay, and print new lines as they come (-f)"},
     {"lines", "N", "a number up to 100000", SCOPE_LOGS, false, set_lines,
      "print the last N lines first (20) (-n N)"},
+    {"builtin", NULL, NULL, SCOPE_TOLD, false, set_builtin, ""},
     {"lock-handle", "N", NULL, SCOPE_DAEMON, false, set_lock_handle, ""},
     {"result-handle", "N", NULL, SCOPE_DAEMON, false, set_result_handle, ""},
 };
@@ -464,7 +470,7 @@ enum ready_kind options_ready(const struct options *options) {
 void options_explain(unsigned scopes, FILE *out) {
     char text[64];
     for (size_t i = 0; i < COUNT(flags); i++) {
-        if (!(flags[i].scope & scopes & ~(unsigned)SCOPE_DAEMON))
+        if (!(flags[i].scope & scopes & ~(unsigned)(SCOPE_DAEMON | SCOPE_TOLD)))
             continue;
         snprintf(text, sizeof text, "--%s%s%s", flags[i].name, flags[i].argument ? " " : "",
                  flags[i].argument ? flags[i].argument : "");
@@ -527,6 +533,8 @@ void options_emit(const struct options *options, void (*emit)(const char *word, 
     emit_number(&to, "ws-port", options->ws_port);
     if (options->hold_ports)
         emit("--hold-ports", context);
+    if (options->builtin)
+        emit("--builtin", context);
     emit_owner(&to, options);
     emit_ready(&to, options);
     emit_pair(&to, "restart",

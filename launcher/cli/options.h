@@ -34,6 +34,7 @@ enum option_scope {
     SCOPE_FORCE = 16,
     SCOPE_LOGS = 32,
     SCOPE_DAEMON = 64, /* what `launch` tells `daemon` */
+    SCOPE_TOLD = 128,  /* what those that run `launch` tell it, and it the daemon */
 };
 
 struct options {
@@ -43,6 +44,7 @@ struct options {
     bool ports_auto;                /* blocked by a stranger: take the next free pair */
     int pairs_passed;               /* how many were blocked so far */
     bool hold_ports;                /* the daemon listens, and hands the sockets down */
+    bool builtin;                   /* the command is our own server */
     struct lifecycle_process owner; /* pid 0: none */
     bool owner_is_front;            /* it is a stdio front, no editor */
     bool owner_named, owner_wrong;  /* while words are read: was there an owner, and a bad one */

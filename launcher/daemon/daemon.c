@@ -34,6 +34,18 @@ static void report_result(struct daemon *daemon, int code, const char *message) 
         os_handle_close(&daemon->result);
 }
 
+/* Tells `launch` where sessions can be held already, while the server is on its way. */
+static void report_listening(struct daemon *daemon) {
+    size_t length;
+    char *line;
+    if (daemon->result == OS_NO_HANDLE || daemon->life.server != LIFECYCLE_STARTING)
+        return;
+    line = message_line(json_pack("{s:s}", "listening", daemon->control_path), &length);
+    if (line)
+        os_write(daemon->result, line, length);
+    free(line);
+}
+
 static void notify_service(const struct daemon *daemon, const char *text) {
     if (daemon->service_notify)
         os_notify_send(daemon->service_notify, text);
@@ -255,7 +267,7 @@ static void note_server_state(struct daemon *daemon, enum lifecycle_server befor
     } else if (now == LIFECYCLE_STOPPING && daemon->life.purpose == LIFECYCLE_TO_END) {
         notify_service(daemon, "STOPPING=1");
     } else if (now == LIFECYCLE_FAILED) {
-        report_result(daemon, lifecycle_exit_code(&daemon->life), failure);
+        report_result(daemon, lifecycle_failure_code(&daemon->life), failure);
     }
 }
 
@@ -556,6 +568,7 @@ int daemon_run(const struct options *options, bool foreground) {
         return fail_early(daemon, &err);
     watch_parent(daemon);
     begin(daemon);
+    report_listening(daemon);
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);
     code = lifecycle_exit_code(&daemon->life);

@@ -297,6 +297,9 @@ uint64_t lifecycle_deadline(const struct lifecycle *);
 /* 0 fine, 1 failed, 3 port held by a stranger, 4 server not ready. */
 int lifecycle_exit_code(const struct lifecycle *);
 
+/* The same for a server that is failed now, whether its daemon ends or not. */
+int lifecycle_failure_code(const struct lifecycle *);
+
 /* Whether a session with this id is known; its data stays valid until the next step. */
 const struct lifecycle_session *lifecycle_session_find(const struct lifecycle *, uint32_t id);
 

@@ -275,8 +275,10 @@ void server_drained(struct turn *t) {
 int lifecycle_exit_code(const struct lifecycle *l) {
     if (l->cause == LIFECYCLE_CAUSE_FINISHED)
         return l->crashed ? 1 : 0;
-    if (l->cause != LIFECYCLE_CAUSE_FAILED)
-        return 0;
+    return l->cause == LIFECYCLE_CAUSE_FAILED ? lifecycle_failure_code(l) : 0;
+}
+
+int lifecycle_failure_code(const struct lifecycle *l) {
     switch (l->failure) {
     case LIFECYCLE_FAILURE_PORT:
         return 3;

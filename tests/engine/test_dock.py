@@ -187,12 +187,8 @@ def test_D7_failed_server_is_shown_with_how_it_ended_and_its_last_lines(dock):
     for text in ("The server crashed too often: it exited with code 3; its last lines:",
                  "reading\nno module named level_index", "exited with code 3"):
         assert text in texts, texts
-    # Its daemon still runs, with the settings of then: it has to go before there can be a start.
     dock.press("Start the server")
-    assert dock.calls() == ["stop"]
-    dock.be("stopping")
-    dock.be("stopped")
-    assert dock.calls() == ["stop", "start"]
+    assert dock.calls() == ["start"]
 
 
 def test_failed_launch_is_simply_tried_again(dock):
@@ -210,6 +206,17 @@ def test_A5_other_editors_are_asked_for_before_their_server_is_stopped(dock):
     assert "Dungeon (99), away" in dock.run("return %s.dialog_text" % question)
     dock.run('%s.confirmed.emit()\n%s.hide()' % (question, question))
     assert dock.calls() == ["stop force"]
+    dock.press("Restart the server")  # as it is: nothing is taken from them
+    assert dock.calls()[1:] == ["restart"]
+    dock.run("control.start()")
+    dock.be("launching")
+    dock.be_ready([{"session": "3", "role": "editor", "pid": 99, "project": "Dungeon", "link": "away"}])
+    dock.run('ProjectSettings.set_setting("tether/server/command", PackedStringArray(["mine"]))\n'
+             'await ProjectSettings.settings_changed\nawait driver.get_tree().process_frame')
+    dock.press("Apply")  # with another command it would be
+    assert dock.calls()[2:] == ["start"] and "Dungeon (99), away" in dock.run("return %s.dialog_text" % question)
+    dock.run('%s.confirmed.emit()\n%s.hide()' % (question, question))
+    assert dock.calls()[3:] == ["restart force"]
 
 
 @pytest.mark.parametrize("theirs, flag, words", [
@@ -278,6 +285,7 @@ def test_log_of_before_is_there_and_a_new_start_begins_a_new_one(dock):
              'dock.get_parent().remove_child(dock)\ncontrol.get_parent().add_child(dock)')
     assert settled(dock, "") == ["of before"]
     dock.run("control.start()")
+    dock.be("launching")
     assert settled(dock, 'fake.say("stdout", "new")') == ["new"]
     dock.run('driver.remove_child(dock)\ndock.get("_frame").add_child(dock)')
 
@@ -429,21 +437,25 @@ def test_A7_malformed_setting_is_warned_of_and_the_default_taken(dock):
 
 def test_changed_settings_are_applied_at_a_press(dock):
     dock.run("control.start()")
+    dock.be("launching")
     dock.be_ready()
     assert "Apply" not in dock.texts()
     change = 'ProjectSettings.set_setting("tether/server/%s", %s)\n' \
              'await ProjectSettings.settings_changed\nawait driver.get_tree().process_frame'
     dock.run(change % ("command", 'PackedStringArray(["mine"])'))
     assert "Settings changed: restart to apply." in dock.texts()
-    dock.press("Apply")  # the same ports: the old one has to end first
-    assert dock.calls() == ["start", "stop"]
-    dock.be("stopped")
-    assert dock.calls() == ["start", "stop", "start"] and dock.run("return fake.command") == ["mine"]
+    dock.press("Apply")
+    assert dock.calls() == ["start", "restart"] and dock.run("return fake.command") == ["mine"]
+    dock.run('fake.failed.emit(1, "in use by editor 99 (Dungeon)")')
+    assert "Apply" in dock.texts()  # refused: the server runs with the former ones
+    dock.press("Restart the server")
+    assert dock.calls()[2:] == ["restart"]
+    dock.be("launching")
     dock.be_ready()
     assert "Apply" not in dock.texts()
     dock.run(change % ("http_port", "8002"))
     dock.press("Apply")  # other ports: another server; the old one ends when its last editor has left
-    assert dock.calls()[3:] == ["detach disable", "start"] and dock.run("return fake.http_port") == 8002
+    assert dock.calls()[3:] == ["restart"] and dock.run("return fake.http_port") == 8002
 
 
 # ---- its place -----------------------------------------------------------------------------------

@@ -60,11 +60,14 @@ def test_A1_A6_server_starts_stops_and_starts_again(scene):
 
 def test_D1_log_of_the_server_arrives_line_by_line(scene):
     server = scene.server("log", command=[SERVER, "--say", "words of the server"])
-    pid = server.start()
+    server.do("start")
     assert server.expect("log", line="words of the server")["stream"] == "stdout"
+    scene.run(STEADY % (server.reach, "ready"))
+    pid = server.server_pid()
     log = server.call("get_log", 10)
-    assert "server up pid %d" % pid in log and log[-1] == "words of the server"
-    assert server.call("get_log", 1) == ["words of the server"]
+    of_the_server = [line for line in log if line not in ("server started: process %d" % pid, "server ready")]
+    assert of_the_server == ["server up pid %d" % pid, "words of the server"]
+    assert server.call("get_log", 1) == log[-1:]
     assert server.call("get_log", 0) == []
     server.stop()
 
@@ -114,8 +117,11 @@ def test_F8_properties_become_the_flags_of_the_launcher(scene, tmp_path):
 
 def test_F8_two_servers_at_once_do_not_know_of_each_other(scene):
     main, own = scene.server("main"), scene.server("own", command=[SERVER, "--say", "mine"])
-    main_pid, own_pid = main.start(), own.start()
+    main_pid = main.start()
+    own.do("start")
     own.expect("log", line="mine")
+    scene.run(STEADY % (own.reach, "ready"))
+    own_pid = own.server_pid()
     daemon = main.daemon_pid()
     assert main_pid != own_pid and daemon != own.daemon_pid()
     assert "mine" not in main.call("get_log", 100)

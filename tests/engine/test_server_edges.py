@@ -1,11 +1,15 @@
 """TetherServer in one editor that all these tests share: values that make no sense, and scripts that do what
 they like while they are told something. Rows F8, A10."""
 import json
+import select
+import socket
+import sys
 
 import pytest
 
-from harness import free_ports, wait_gone
+from harness import TETHER, free_ports, run, wait_gone
 from plugin_scene import shared_scene
+from scene import Fifo, SessionProcess, command_of, environment_of, is_alive
 from tether import SERVER
 
 
@@ -124,3 +128,102 @@ def test_F8_restart_of_a_stopped_server_takes_the_properties_of_now(scene):
     assert server.status()["server"]["http_port"] == server.http
     assert scene.run("return %s.active" % server.reach) is True
     server.stop()
+
+
+def test_F8_restart_with_the_same_properties_keeps_the_launcher(scene):
+    server = scene.server("same", environment={"A": "1"})
+    pid, daemon = server.start(), server.daemon_pid()
+    server.set(environment={"A": "1"}, http_port=server.http)
+    server.do("restart")
+    server.wait_state("ready")
+    assert server.daemon_pid() == daemon and server.server_pid() != pid
+    server.stop()
+
+
+@pytest.mark.parametrize("change", [{"command": [SERVER, "--say", "anew"]}, {"environment": {"B": "2"}},
+                                    {"owner_aliases": ["OWNER_OF_MINE"]}, {"keep_on_exit": True}])
+def test_F8_restart_takes_properties_that_have_changed(scene, change):
+    server = scene.server("changed")
+    pid, daemon = server.start(), server.daemon_pid()
+    server.set(**change)
+    server.do("restart")
+    for state in ("stopping", "launching", "ready"):
+        server.wait_state(state)
+    assert server.daemon_pid() != daemon and server.server_pid() != pid
+    if "command" in change:
+        assert "anew" in command_of(server.server_pid())
+    if "environment" in change:
+        assert environment_of(server.server_pid())["B"] == "2"
+    if "owner_aliases" in change:
+        assert environment_of(server.server_pid())["OWNER_OF_MINE"] == str(scene.pid)
+    daemon = server.daemon_pid()
+    server.do("restart")  # and that is that
+    server.wait_state("ready")
+    assert server.daemon_pid() == daemon
+    server.stop()
+
+
+def test_F8_A5_restart_with_another_command_is_refused_while_others_use_the_server(scene):
+    server = scene.server("shared")
+    pid, daemon = server.start(), server.daemon_pid()
+    with SessionProcess(server.directory + "/control.sock") as other:
+        server.set(command=[SERVER, "--say", "anew"])
+        server.do("restart")
+        assert "editor %d" % other.pid in server.expect("failed")["message"]
+        assert server.call("get_state") == "ready" and server.server_pid() == pid
+        server.do("restart", True)
+        server.wait_state("launching")
+        server.wait_state("ready")
+        assert server.daemon_pid() != daemon
+        server.stop()
+
+
+def test_F8_A5_restart_on_other_ports_leaves_the_old_server_to_others(scene):
+    server = scene.server("moved")
+    pid, daemon = server.start(), server.daemon_pid()
+    with SessionProcess(server.directory + "/control.sock") as other:
+        server.http, server.ws = free_ports()
+        server.set(http_port=server.http, ws_port=server.ws)
+        server.do("restart")
+        server.wait_state("launching")
+        server.wait_state("ready")
+        assert server.status()["server"]["http_port"] == server.http and is_alive(pid) and is_alive(daemon)
+        other.tell("leave disable")
+        wait_gone(daemon)
+    server.stop()
+
+
+# ---- somebody else's server ----------------------------------------------------------------------
+
+# A server on two ports that says who comes to the second.
+DOORKEEPER = """
+import os, select, socket, sys
+doors = [socket.create_server(("127.0.0.1", int(os.environ[name]))) for name in ("TETHER_HTTP_PORT", "TETHER_WS_PORT")]
+told = open(sys.argv[1], "w")
+print("the doors are open", flush=True)
+while True:
+    for door in select.select(doors, [], [])[0]:
+        door.accept()[0].close()
+        if door is doors[1]:
+            print("somebody", file=told, flush=True)
+"""
+
+
+def test_F8_a_server_that_is_not_the_built_in_one_is_not_knocked_at(scene, tmp_path):
+    """An empty command adopts what runs; if that does not speak to editors, its second port is let alone."""
+    server = scene.server("empty", command=())
+    with Fifo(tmp_path / "told") as told:
+        launched = run([TETHER, "launch", "--http-port", str(server.http), "--ws-port", str(server.ws), "--ready",
+                        "none", "--", sys.executable, "-S", "-E", "-c", DOORKEEPER, told.path],
+                       {"TETHER_STATE_DIR": scene.state_dir})
+        assert launched.status == 0, launched.output
+        server.do("start")
+        server.expect("log", line="the doors are open")
+        assert server.status()["server"]["builtin"] is False
+        server.do("restart")
+        server.expect("log", line="the doors are open")
+        with socket.create_connection(("127.0.0.1", server.ws)):
+            assert told.line() == "somebody"  # that was us; nobody had come before, or there were more
+        scene.run("for frame in 20:\n\tawait Engine.get_main_loop().process_frame")
+        assert told.data == b"" and select.select([told.fd], [], [], 0)[0] == []
+        server.stop()

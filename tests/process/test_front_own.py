@@ -24,6 +24,7 @@ def test_the_built_in_server_is_the_default_and_both_eras_work(scene):
     assert "2026-07-28" in found["supportedVersions"]
     called = front.ask("tools/call", dict(MODERN, name="editors_list", arguments={}))
     assert called["result"]["structuredContent"] == {"editors": []}
+    assert scene.status()["server"]["builtin"] is True  # so that editors come to it, too
     front.end_input()
     assert front.wait() == 0
 

@@ -153,7 +153,7 @@ static bool obey_client(struct drive *drive, const char *line) {
     else if (strcmp(line, "force") == 0)
         control_client_stop(drive->client, true);
     else if (strcmp(line, "restart") == 0)
-        control_client_restart(drive->client);
+        control_client_restart(drive->client, false);
     else if (strcmp(line, "activate") == 0)
         control_client_activate(drive->client);
     else if (strcmp(line, "offer") == 0)

@@ -50,8 +50,8 @@ func stop(force: bool) -> void:
 	calls.append("stop force" if force else "stop")
 
 
-func restart() -> void:
-	calls.append("restart")
+func restart(force: bool) -> void:
+	calls.append("restart force" if force else "restart")
 
 
 func detach(reason: String) -> void:

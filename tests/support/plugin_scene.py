@@ -154,12 +154,13 @@ class Server:
     def wait_state(self, state, limit=LIMIT):
         return self.expect("state", limit, state=state)
 
-    def states(self):
-        """All states it was ever told in, in order, each once in a row."""
+    def states(self, with_starting=False):
+        """All states it was ever told in, in order, each once in a row. Starting only if asked for: how
+        often a quick server is seen at it is up to chance."""
         found = []
         for event in self.scene.link.events:
             if event.get("server") == self.name and event["event"] == "state":
-                if found[-1:] != [event["state"]]:
+                if found[-1:] != [event["state"]] and (with_starting or event["state"] != "starting"):
                     found.append(event["state"])
         return found
 

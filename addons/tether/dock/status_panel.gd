@@ -128,7 +128,7 @@ func _build_header() -> void:
 	_headline.text_overrun_behavior = TextServer.OVERRUN_TRIM_ELLIPSIS
 	_start = _make_button("Start the server, or use the one that runs.", _on_start)
 	_stop = _make_button("Stop the server.", _on_stop)
-	_restart = _make_button("Restart the server.", _control.restart)
+	_restart = _make_button("Restart the server.", _on_restart)
 	for control: Control in [_icon, _headline, _restart, _start, _stop]:
 		row.add_child(control)
 	_margin.add_child(row)
@@ -158,7 +158,7 @@ func _build_notes() -> void:
 	button.text = "Apply"
 	button.size_flags_vertical = Control.SIZE_SHRINK_CENTER
 	button.tooltip_text = "Leave the running server and start with the new settings."
-	button.pressed.connect(_on_apply)
+	button.pressed.connect(_on_restart)
 	_pending.add_child(_pending_text)
 	_pending.add_child(button)
 	add_child(_pending)
@@ -181,11 +181,11 @@ func _on_stop() -> void:
 	_do_with_consent(_control.stop)
 
 
-func _on_apply() -> void:
-	if _control.is_staying():
-		_do_with_consent(_control.apply_settings)
+func _on_restart() -> void:
+	if _control.are_settings_pending() and _control.is_staying():
+		_do_with_consent(_control.restart)
 	else:
-		_control.apply_settings() # the others keep theirs
+		_control.restart() # it is the same for the others, or they keep theirs
 
 
 ## Calls an action that takes the server from all who use it; with true if others do, and the user wants it.
