@@ -289,19 +289,12 @@ void call_start(struct mcp_request *request, struct editor *editor) {
         call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
 }
 
-bool call_resume(struct mcp_request *request, const char *state, size_t length,
-                 const uint8_t digest[SHA256_SIZE]) {
-    char number[24];
-    struct call *call;
-    snprintf(number, sizeof number, "%.*s", (int)(length < 20 ? length : 20), state);
-    call = call_by_number(request->serve, strtoll(number, NULL, 10));
-    if (!call || !call->parked || !seal_equal(call->digest, digest, SHA256_SIZE))
-        return false;
+void call_resume(struct mcp_request *request) {
+    struct call *call = request->parked;
     call->parked = false;
     deadline_stop(&call->park);
     attach(call, request);
     inputs_answer(call, json_object_get(request->message.params, "inputResponses"));
-    return true;
 }
 
 /* ---- what editors say ---- */

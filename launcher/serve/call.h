@@ -36,9 +36,8 @@ struct call {
 /* Relays the request to the active editor, with its params. Answers it, sooner or later. */
 void call_start(struct mcp_request *request, struct editor *editor);
 
-/* A modern request that continues a parked call; true if it was one, and has been dealt with. */
-bool call_resume(struct mcp_request *request, const char *state, size_t length,
-                 const uint8_t digest[SHA256_SIZE]);
+/* Goes on with the parked call that the request continues. */
+void call_resume(struct mcp_request *request);
 
 /* The call of a session with this id, or NULL. */
 struct call *call_find(const struct serve *serve, const struct session *session, const json_t *id);
@@ -96,9 +95,10 @@ void input_digest(const struct rpc_message *message, uint8_t out[SHA256_SIZE]);
  * any of it, and the call has been failed. */
 bool input_seal_result(struct call *call, json_t *result);
 
-/* The other way: checks inputResponses and requestState of a request, and unseals the state. Sets
- * resumed if the request continued a parked call. False: it has been answered. */
-bool input_check(struct mcp_request *request, bool *resumed);
+/* The other way: checks inputResponses and requestState of a request, and unseals the state. If it
+ * continues something, sets whom it is for, and the parked call if it is one. False: it has been
+ * answered. */
+bool input_check(struct mcp_request *request);
 
 void inputs_finish(struct call *call);
 

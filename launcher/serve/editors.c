@@ -90,6 +90,30 @@ struct editor *editor_find(const struct serve *serve, const char *which) {
     return NULL;
 }
 
+void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]) {
+    json_int_t pid = json_integer_value(json_object_get(editor->hello, "pid"));
+    const char *start = rpc_text(editor->hello, "start");
+    uint64_t known;
+    if (pid > 0 && start && os_start_parse(start, &known) == 0)
+        snprintf(out, EDITOR_MARK_MAX, "%" JSON_INTEGER_FORMAT " %s", pid, start);
+    else
+        snprintf(out, EDITOR_MARK_MAX, "%" PRId64 " #%" PRIu64, editor->serve->started_at,
+                 editor->number);
+}
+
+struct editor *editor_marked(const struct serve *serve, const char *mark) {
+    struct editor *newest = NULL; /* of the same process: one before it may be dead already */
+    char own[EDITOR_MARK_MAX];
+    for (struct editor *editor = serve->editors; editor; editor = editor->next) {
+        if (!editor->greeted || editor->closing)
+            continue;
+        editor_mark(editor, own);
+        if (strcmp(own, mark) == 0)
+            newest = editor;
+    }
+    return newest;
+}
+
 const json_t *editor_offer(const struct editor *editor, enum list_kind list, const char *name) {
     const char *key = list == LIST_RESOURCES ? "uri" : "name";
     const json_t *entry;

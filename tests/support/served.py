@@ -209,12 +209,12 @@ def tool(name, **more):
 class Editor:
     """An editor's connection: what the server sends is read when the test asks for it."""
 
-    def __init__(self, port, token=TOKEN, pid=4711, project="Game", tools=("echo",), **lists):
+    def __init__(self, port, token=TOKEN, pid=4711, start="1", project="Game", tools=("echo",), **lists):
         self.raw = Raw.connect(port)
         self.raw.send(request(port, token=token))
         assert " 101 " in self.raw.head().splitlines()[0]
         self.last = 0
-        hello = self.request("editor/hello", {"protocol": 1, "pid": pid, "start": "1", "project": project,
+        hello = self.request("editor/hello", {"protocol": 1, "pid": pid, "start": start, "project": project,
                                               "path": "/games/" + project, "godot": "4.6", "version": "0"})
         self.id = hello["result"]["editor"]
         self.hello = hello["result"]
@@ -255,6 +255,11 @@ class Editor:
 
     def say(self, call, text):
         self.answer(call, {"content": [{"type": "text", "text": text}]})
+
+    def is_silent(self):
+        """Nothing has been sent to it but the answer to this."""
+        self.request("tests/sync", {})
+        return True
 
     def close(self):
         self.raw.close()
