@@ -414,6 +414,17 @@ void call_editor_response(struct editor *editor, struct rpc_message *message) {
         call_answer(call, json_incref(message->result));
 }
 
+void call_editor_unread(struct editor *editor, int64_t number, const char *complaint) {
+    struct call *call = call_by_number(editor->serve, number);
+    char text[512];
+    if (!call || call->editor != editor)
+        return;
+    snprintf(text, sizeof text,
+             "The Godot editor %s has answered, but its answer cannot be passed on: %s.",
+             editor->name, complaint);
+    call_fail(call, 0, text, NULL);
+}
+
 void call_editor_gone(struct editor *editor) {
     char text[512];
     snprintf(text, sizeof text,

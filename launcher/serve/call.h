@@ -49,6 +49,9 @@ void call_cancel(struct call *call, const char *reason);
 bool call_editor_request(struct editor *editor, const struct rpc_message *message);
 void call_editor_notification(struct editor *editor, const struct rpc_message *message);
 void call_editor_response(struct editor *editor, struct rpc_message *message);
+
+/* Its answer to this call could not be read. */
+void call_editor_unread(struct editor *editor, int64_t number, const char *complaint);
 void call_editor_gone(struct editor *editor);
 
 /* The session has ended: nobody is left to hear of its calls. */

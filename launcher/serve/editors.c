@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../daemon/readable.h"
+#include "../front/scan.h"
 #include "../protocol/version.h"
 #include "../utf8.h"
 #include "call.h"
@@ -241,16 +242,33 @@ static void on_open(void *context, struct editor_socket *socket) {
     *last = editor;
 }
 
+/* An answer that cannot be read still ends its call, if it can be told which. */
+static bool fail_unread(struct editor *editor, const char *text, size_t length,
+                        const char *complaint) {
+    struct scan *scan = malloc(sizeof *scan);
+    char number[24];
+    bool known = scan && scan_all(scan, text, length) == 0 && scan_kind(scan) == SCAN_RESPONSE &&
+                 scan->texts[SCAN_ID].scalar && scan->texts[SCAN_ID].length < sizeof number;
+    if (known) {
+        snprintf(number, sizeof number, "%.*s", (int)scan->texts[SCAN_ID].length,
+                 scan->texts[SCAN_ID].raw);
+        call_editor_unread(editor, strtoll(number, NULL, 10), complaint);
+    }
+    free(scan);
+    return known;
+}
+
 static void on_message(void *context, struct editor_socket *socket, char *text, size_t length) {
     struct editor *editor = editor_socket_get_data(socket);
     struct rpc_message message;
     (void)context;
     if (!editor)
         return;
-    if (!rpc_parse(&message, text, length)) {
+    if (!rpc_parse(&message, text, length, RPC_VALUES_MOST_EDITOR)) {
         fprintf(stderr, "tether serve: editor %s sent what is no message: %s\n", editor->id,
                 message.complaint);
-        refuse(editor, message.id, message.code, message.complaint);
+        if (!fail_unread(editor, text, length, message.complaint))
+            refuse(editor, message.id, message.code, message.complaint);
     } else if (message.kind == RPC_REQUEST) {
         on_request(editor, &message);
     } else if (message.kind == RPC_NOTIFICATION) {

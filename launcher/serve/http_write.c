@@ -184,6 +184,7 @@ void http_refuse(struct http_connection *connection, int status, const char *tex
     connection->reject = status;
     connection->keep_alive = false;
     connection->state = HTTP_WAITING;
+    http_forget_body(connection);
     http_reply(connection, status, status == 401 ? "WWW-Authenticate: Bearer\r\n" : NULL,
                "application/json", body, (size_t)length);
 }

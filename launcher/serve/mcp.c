@@ -208,11 +208,12 @@ static void post(struct mcp_request *request) {
         fail(request, 406, "a client must accept application/json and text/event-stream");
         return;
     }
-    fine = rpc_parse(&request->message, http->body, http->length);
+    fine = rpc_parse(&request->message, http->body, http->length, RPC_VALUES_MOST);
     request->meta = json_object_get(request->message.params, "_meta");
     request->modern = modern_is_meant(http->headers[HTTP_PROTOCOL_VERSION], request->meta);
     if (!fine)
-        mcp_reply_status(request, 400, request->message.code, request->message.complaint, NULL);
+        mcp_reply_status(request, request->message.is_too_large ? 413 : 400, request->message.code,
+                         request->message.complaint, NULL);
     else if (request->modern)
         modern_post(request);
     else

@@ -54,7 +54,8 @@ static void look_at_body(const struct http_request *request) {
     struct rpc_message message;
     struct buffer out = {0};
     char text[256];
-    if (!rpc_parse(&message, request->body ? request->body : "", request->length)) {
+    if (!rpc_parse(&message, request->body ? request->body : "", request->length,
+                   RPC_VALUES_MOST)) {
         FUZZ_CHECK(message.code < 0 && message.complaint);
         rpc_add_error(&out, message.id, message.code, message.complaint, NULL);
         FUZZ_CHECK(!out.failed);
@@ -111,6 +112,8 @@ static void run(const uint8_t *data, size_t size, size_t piece, struct outcome *
     }
     outcome->reject = connection->reject;
     FUZZ_CHECK((connection->reject == 0) == (connection->reject_text == NULL));
+    http_forget_body(connection);
+    FUZZ_CHECK(server.bodies == 0);
     buffer_finish(&connection->text);
     buffer_finish(&connection->body);
     free(connection);
