@@ -257,8 +257,7 @@ static void status(struct serve *serve, struct http_connection *connection,
     } else {
         buffer_clear(&serve->text, 65536);
         status_write(serve, &serve->text);
-        http_reply(connection, 200, "Cache-Control: no-store\r\n", "application/json",
-                   serve->text.data, serve->text.length);
+        http_reply_json(connection, 200, serve->text.data, serve->text.length);
     }
 }
 

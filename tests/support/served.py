@@ -156,7 +156,8 @@ class Session:
         http = self.server.http_connection()
         http.send("GET /mcp HTTP/1.1\r\nHost: localhost:%d\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n"
                   % (self.server.http, self.id))
-        assert http.head()[0] == 200
+        status, http.headers = http.head()
+        assert status == 200
         return http
 
 
