@@ -9,6 +9,7 @@
 
 #include "editors.h"
 #include "mcp.h"
+#include "resume.h"
 
 struct input; /* something that an editor wants from the client of a call */
 
@@ -30,6 +31,7 @@ struct call {
     uint8_t digest[SHA256_SIZE]; /* of what was asked */
     struct input *inputs;        /* oldest first */
     unsigned input_count;
+    struct resume_events events; /* legacy: of its stream */
     struct deadline limit, silent, park;
 };
 
@@ -38,6 +40,11 @@ void call_start(struct mcp_request *request, struct editor *editor);
 
 /* Goes on with the parked call that the request continues. */
 void call_resume(struct mcp_request *request);
+
+/* A legacy client has lost its connection, and takes the stream of the call up again behind an
+ * event. False: there is no such call of this session under way. */
+bool call_reconnect(struct session *session, struct http_connection *connection, int64_t number,
+                    uint32_t after);
 
 /* The call of a session with this id, or NULL. */
 struct call *call_find(const struct serve *serve, const struct session *session, const json_t *id);

@@ -102,6 +102,9 @@ void http_stream_begin(struct http_connection *connection);
  * In both cases on_gone follows. */
 bool http_stream_event(struct http_connection *connection, const char *id, const char *data,
                        size_t length);
+
+/* An event without data: where to go on from, and how soon, when the connection breaks. */
+void http_stream_prime(struct http_connection *connection, const char *id, unsigned retry_ms);
 void http_stream_end(struct http_connection *connection);
 bool http_is_streaming(const struct http_connection *connection);
 

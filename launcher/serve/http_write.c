@@ -260,6 +260,18 @@ bool http_stream_event(struct http_connection *connection, const char *id, const
     return !connection->broken;
 }
 
+void http_stream_prime(struct http_connection *connection, const char *id, unsigned retry_ms) {
+    char text[128];
+    int length = snprintf(text, sizeof text, "id: %s\nretry: %u\ndata: \n\n", id, retry_ms);
+    struct buffer *out = http_output(connection);
+    if (is_chunked(connection))
+        add_chunk_size(out, (size_t)length);
+    buffer_add(out, text, (size_t)length);
+    if (is_chunked(connection))
+        buffer_add_literal(out, "\r\n");
+    http_flush(connection);
+}
+
 void http_stream_end(struct http_connection *connection) {
     struct buffer *out = http_output(connection);
     if (is_chunked(connection))

@@ -61,6 +61,7 @@ static void dispose(struct session *session) {
     json_t *value;
     session->serve->session_count--;
     calls_session_gone(session);
+    resume_forget(session);
     if (session->stream)
         http_stream_end(session->stream);
     json_object_foreach(session->subscriptions, uri, value) {

@@ -82,7 +82,7 @@ class Http:
             if not data:
                 raise EOFError
             for line in data.decode().splitlines():
-                if line.startswith("data: "):
+                if line.startswith("data: ") and len(line) > 6:  # an event without data carries only its id
                     return json.loads(line[6:])
 
     def is_open(self, limit=0.1):
