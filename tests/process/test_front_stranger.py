@@ -48,8 +48,8 @@ os.execv(sys.argv[1], sys.argv[1:])""" % (str(mark), str(mark))]
     front = scene.start(command=change + STUB)
     front.initialize()
     assert front.ask("ping")["result"] == {}
-    before = len(scene.observer.rest())
+    assert scene.observer.expect_call("ping")
     os.kill(scene.status()["server"]["pid"], 9)
     error = front.ask("ping")["error"]
     assert error["code"] == -32000 and "another user" in error["message"], error
-    assert before and [event for event in scene.observer.rest() if event["event"] == "request"] == []
+    assert [event for event in scene.observer.rest() if event["event"] == "request"] == []
