@@ -84,7 +84,9 @@ bool rpc_parse(struct rpc_message *message, const char *text, size_t length, siz
     message->is_too_large = size.values > values_most;
     if (message->is_too_large)
         return complain(message, RPC_INVALID_REQUEST, "this JSON has too many values");
-    message->root = length ? json_loadb(text, length, flags, NULL) : NULL;
+    /* The parser passes over a NUL behind a number; JSON has none anywhere. */
+    message->root =
+        length && !memchr(text, 0, length) ? json_loadb(text, length, flags, NULL) : NULL;
     if (!message->root)
         return complain(message, RPC_PARSE_ERROR, "this is not valid JSON in UTF-8");
     if (json_is_array(message->root))

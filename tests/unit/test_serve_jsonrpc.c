@@ -196,6 +196,21 @@ static void test_messages_are_written(void **state) {
     json_decref(data);
 }
 
+/* A NUL itself, not written as an escape, is nowhere. */
+static void test_nul_between_values(void **state) {
+    static const char *const texts[] = {"{\"jsonrpc\":\"2.0\",\"id\":1@,\"method\":\"ping\"}",
+                                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}@",
+                                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi@ng\"}"};
+    char text[64];
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        size_t length = strlen(texts[i]);
+        memcpy(text, texts[i], length);
+        *(char *)memchr(text, '@', length) = 0;
+        refused(text, length, RPC_PARSE_ERROR);
+    }
+}
+
 /* A NUL may be in what is passed on, but in no name. */
 static void test_nul_in_a_string(void **state) {
     static const char fine[] =
@@ -220,6 +235,7 @@ int main(void) {
         UNIT_TEST(test_long_ids_are_refused), UNIT_TEST(test_depth_has_a_limit),
         UNIT_TEST(test_values_have_a_limit),  UNIT_TEST(test_ids_come_back_as_they_were),
         UNIT_TEST(test_messages_are_written), UNIT_TEST(test_nul_in_a_string),
+        UNIT_TEST(test_nul_between_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
