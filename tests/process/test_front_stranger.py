@@ -52,4 +52,5 @@ os.execv(sys.argv[1], sys.argv[1:])""" % (str(mark), str(mark))]
     os.kill(scene.status()["server"]["pid"], 9)
     error = front.ask("ping")["error"]
     assert error["code"] == -32000 and "another user" in error["message"], error
-    assert [event for event in scene.observer.rest() if event["event"] == "request"] == []
+    # The stream of the server that was ours may be heard of late.
+    assert [event for event in scene.observer.rest() if event.get("method") == "POST"] == []
