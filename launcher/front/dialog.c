@@ -198,7 +198,9 @@ static void on_replay_done(struct exchange *exchange, struct answer *answer, int
     struct front *front = exchange->context;
     struct dialog *dialog = &front->dialog;
     unsigned before = dialog->step;
-    if (code < 0) {
+    if (code == -EPERM) {
+        replay_fails(front, exchange_stranger);
+    } else if (code < 0) {
         dialog->state = DIALOG_OPEN;
         dialog->generation = 0;
         front_doubt(front);

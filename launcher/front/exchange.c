@@ -26,6 +26,9 @@ struct connection {
     int64_t resting_since; /* 0: it does not */
 };
 
+const char exchange_stranger[] =
+    "a program of another user listens on its port, so nothing was sent there";
+
 /* ---- lists ---- */
 
 static void list_add(struct connection *connection, struct connection **list, size_t *count) {
@@ -181,10 +184,25 @@ static int send_all(struct connection *connection) {
     return rc;
 }
 
+/* Whose server it is, as the server asks of its clients. Where the system does not tell, the
+ * daemon's word has to do. */
+static int check_server(const struct connection *connection) {
+    uv_os_fd_t handle;
+    uint32_t user = 0;
+    int rc = uv_fileno((const uv_handle_t *)&connection->tcp, &handle);
+    if (rc == 0)
+        rc = os_tcp_server_user((os_handle)handle, &user);
+    if (rc == -ESRCH)
+        return -ECONNRESET;
+    return rc == 0 && user != os_user_self() ? -EPERM : 0;
+}
+
 static void on_connected(uv_connect_t *connect, int status) {
     struct connection *connection = connect->data;
     if (connection->closed)
         return;
+    if (status == 0)
+        status = check_server(connection);
     connection->connected = status == 0;
     if (status == 0)
         status = send_all(connection);

@@ -1,6 +1,7 @@
 /* Requests over HTTP to the server on 127.0.0.1, each on a connection of its own from a pool.
  *
- * A connection that was used carries the next request if it has rested only for a moment: a server
+ * Nothing is said to a server before the system has told that it is one of our own user's. A
+ * connection that was used carries the next request if it has rested only for a moment: a server
  * that closes what rests must not be able to make a request ambiguous. */
 #ifndef TETHER_FRONT_EXCHANGE_H
 #define TETHER_FRONT_EXCHANGE_H
@@ -26,8 +27,9 @@ struct exchange_events {
     bool (*message)(struct exchange *exchange, const struct answer *answer, const char *data,
                     size_t length);
     /* The end, called once and never from within exchange_start; then the exchange is over and may
-     * be started again or freed. 0: the answer is complete. Else what went wrong. The answer is
-     * valid until this returns. */
+     * be started again or freed. 0: the answer is complete. Else what went wrong; -EPERM: it is
+     * another user's server, which has not been told anything. The answer is valid until this
+     * returns. */
     void (*done)(struct exchange *exchange, struct answer *answer, int code);
 };
 
@@ -38,6 +40,9 @@ struct exchange {
     struct connection *connection; /* NULL: none is under way */
     bool sent;                     /* something of it may have reached the server */
 };
+
+/* What to say about -EPERM. */
+extern const char exchange_stranger[];
 
 void pool_init(struct pool *pool, uv_loop_t *loop);
 

@@ -275,6 +275,8 @@ static void on_done(struct exchange *exchange, struct answer *answer, int code) 
         on_complete(flight, answer);
     else if (code == -EMSGSIZE)
         land_error(flight, "The server's answer is longer than 64 MiB; ask for less.");
+    else if (code == -EPERM)
+        land_unavailable(flight, exchange_stranger);
     else if (code == -EPROTO || code == -ENOMEM)
         land_error(flight, "What listens on the server's port does not speak HTTP as it should.");
     else if (answer->is_stream && answer->sse.id_length > 0 && !flight->answered &&

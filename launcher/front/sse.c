@@ -19,9 +19,11 @@ static void take_id(struct sse *sse, const char *value, size_t length) {
 static void take_retry(struct sse *sse, const char *value, size_t length) {
     int64_t number = 0;
     for (size_t i = 0; i < length; i++) {
-        if (value[i] < '0' || value[i] > '9' || number > 1000000)
+        if (value[i] < '0' || value[i] > '9')
             return;
         number = number * 10 + (value[i] - '0');
+        if (number > SSE_RETRY_MOST_MS)
+            number = SSE_RETRY_MOST_MS;
     }
     if (length > 0)
         sse->retry_ms = number;

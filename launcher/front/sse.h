@@ -7,16 +7,16 @@
 #include "../buffer.h"
 #include "blob.h"
 
-enum { SSE_ID_MAX = 1024 };
+enum { SSE_ID_MAX = 1024, SSE_RETRY_MOST_MS = 30 * 1000 };
 
 /* Zeroed memory is one at the start of a stream. */
 struct sse {
     struct buffer line, data;
     bool has_data;
-    bool after_cr; /* a newline that comes now belongs to the end of the line before */
-    bool started;  /* the place where a byte order mark may stand is past */
-    bool other;    /* the event is of a type that carries no message */
-    int64_t retry_ms;
+    bool after_cr;    /* a newline that comes now belongs to the end of the line before */
+    bool started;     /* the place where a byte order mark may stand is past */
+    bool other;       /* the event is of a type that carries no message */
+    int64_t retry_ms; /* as the server wants it, within reason; 0: it has not said */
     size_t id_length;
     char id[SSE_ID_MAX]; /* of the last event that had one; terminated */
 };

@@ -257,6 +257,11 @@ int os_peer_of(os_handle connection, struct os_peer *peer);
  * not be asked. Another error: the system does not tell. */
 int os_tcp_peer_user(os_handle connection, uint32_t *user);
 
+/* The same for a connection that we made, to be asked before anything is said on it: whose server
+ * it leads to, be it that it has been accepted, be it that it still waits in the queue of a
+ * listener. */
+int os_tcp_server_user(os_handle connection, uint32_t *user);
+
 /* ---- Ports ---- */
 
 /* Whether a server could listen on 127.0.0.1:port now, with nobody on [::1] or a wildcard address

@@ -39,6 +39,7 @@ static void release(struct call *call) {
     deadline_stop(&call->silent);
     deadline_stop(&call->park);
     inputs_finish(call);
+    buffer_finish(&call->events.kept);
     json_decref(call->id);
     json_decref(call->progress_token);
     free(call);
@@ -51,15 +52,19 @@ static void release(struct call *call) {
 static void send_and_release(struct call *call, int status) {
     struct serve *serve = call->serve;
     struct http_connection *connection = call->connection;
-    bool json_fine = call->json_fine;
+    bool json_fine = call->json_fine, has_events = call->events.last > 0;
+    char event[RESUME_ID_MAX];
     if (connection)
         http_hold(connection, nobody, NULL);
+    if (has_events && !serve->text.failed)
+        resume_id(serve, call->number, resume_keep(call, &serve->text), event);
     release(call);
     if (!connection)
         return;
     if (!http_is_streaming(connection))
         mcp_send(connection, json_fine, status, &serve->text);
-    else if (http_stream_event(connection, NULL, serve->text.data, serve->text.length))
+    else if (http_stream_event(connection, has_events ? event : NULL, serve->text.data,
+                               serve->text.length))
         http_stream_end(connection);
 }
 
@@ -90,16 +95,18 @@ void call_fail(struct call *call, int code, const char *text, json_t *data) {
     json_decref(data);
 }
 
-void call_drop(struct call *call) {
-    struct http_connection *connection = call->connection;
-    if (connection)
-        http_hold(connection, nobody, NULL);
-    release(call);
-    if (!connection)
-        return;
+static void hang_up(struct http_connection *connection) {
+    http_hold(connection, nobody, NULL);
     if (!http_is_streaming(connection))
         http_stream_begin(connection);
     http_stream_end(connection);
+}
+
+void call_drop(struct call *call) {
+    struct http_connection *connection = call->connection;
+    release(call);
+    if (connection)
+        hang_up(connection);
 }
 
 static void tell_cancelled(struct call *call, const char *reason) {
@@ -116,12 +123,22 @@ void call_cancel(struct call *call, const char *reason) {
 
 /* ---- streams ---- */
 
+/* From 2025-11-25 on clients know what an event without data is: the place to go on from. */
+static void prime(struct call *call) {
+    char id[RESUME_ID_MAX];
+    if (!call->session || call->session->version != 0)
+        return;
+    resume_id(call->serve, call->number, ++call->events.last, id);
+    http_stream_prime(call->connection, id, RESUME_RETRY_MS);
+}
+
 bool call_stream(struct call *call) {
     if (!call->connection || !call->stream_fine)
         return false;
     if (!http_is_streaming(call->connection)) {
         deadline_stop(&call->silent);
         http_stream_begin(call->connection);
+        prime(call);
     }
     return true;
 }
@@ -133,8 +150,15 @@ void call_detach(struct call *call) {
 }
 
 bool call_event(struct call *call, const struct buffer *message) {
-    return !message->failed && call_stream(call) &&
-           http_stream_event(call->connection, NULL, message->data, message->length);
+    bool there = call_stream(call);
+    char id[RESUME_ID_MAX];
+    if (message->failed)
+        return false;
+    if (!call->session || (!there && call->events.last == 0))
+        return there && http_stream_event(call->connection, NULL, message->data, message->length);
+    resume_id(call->serve, call->number, resume_add(&call->events, message->data, message->length),
+              id);
+    return there && http_stream_event(call->connection, id, message->data, message->length);
 }
 
 /* ---- deadlines ---- */
@@ -289,19 +313,28 @@ void call_start(struct mcp_request *request, struct editor *editor) {
         call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
 }
 
-bool call_resume(struct mcp_request *request, const char *state, size_t length,
-                 const uint8_t digest[SHA256_SIZE]) {
-    char number[24];
-    struct call *call;
-    snprintf(number, sizeof number, "%.*s", (int)(length < 20 ? length : 20), state);
-    call = call_by_number(request->serve, strtoll(number, NULL, 10));
-    if (!call || !call->parked || !seal_equal(call->digest, digest, SHA256_SIZE))
+bool call_reconnect(struct session *session, struct http_connection *connection, int64_t number,
+                    uint32_t after) {
+    struct call *call = call_by_number(session->serve, number);
+    if (!call || call->session != session)
         return false;
+    if (call->connection) /* its end has not been noticed yet */
+        hang_up(call->connection);
+    call->connection = connection;
+    call->stream_fine = true;
+    deadline_stop(&call->silent);
+    http_hold(connection, client_gone, call);
+    http_stream_begin(connection);
+    resume_replay(call->serve, &call->events, number, after, connection);
+    return true;
+}
+
+void call_resume(struct mcp_request *request) {
+    struct call *call = request->parked;
     call->parked = false;
     deadline_stop(&call->park);
     attach(call, request);
     inputs_answer(call, json_object_get(request->message.params, "inputResponses"));
-    return true;
 }
 
 /* ---- what editors say ---- */
@@ -421,6 +454,17 @@ void call_editor_response(struct editor *editor, struct rpc_message *message) {
         call_answer(call, json_incref(message->result));
 }
 
+void call_editor_unread(struct editor *editor, int64_t number, const char *complaint) {
+    struct call *call = call_by_number(editor->serve, number);
+    char text[512];
+    if (!call || call->editor != editor)
+        return;
+    snprintf(text, sizeof text,
+             "The Godot editor %s has answered, but its answer cannot be passed on: %s.",
+             editor->name, complaint);
+    call_fail(call, 0, text, NULL);
+}
+
 void call_editor_gone(struct editor *editor) {
     char text[512];
     snprintf(text, sizeof text,
@@ -477,4 +521,5 @@ void calls_init(struct serve *serve) {
     deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
+    resume_init(serve);
 }

@@ -9,6 +9,7 @@
 
 #include "editors.h"
 #include "mcp.h"
+#include "resume.h"
 
 struct input; /* something that an editor wants from the client of a call */
 
@@ -30,15 +31,20 @@ struct call {
     uint8_t digest[SHA256_SIZE]; /* of what was asked */
     struct input *inputs;        /* oldest first */
     unsigned input_count;
+    struct resume_events events; /* legacy: of its stream */
     struct deadline limit, silent, park;
 };
 
 /* Relays the request to the active editor, with its params. Answers it, sooner or later. */
 void call_start(struct mcp_request *request, struct editor *editor);
 
-/* A modern request that continues a parked call; true if it was one, and has been dealt with. */
-bool call_resume(struct mcp_request *request, const char *state, size_t length,
-                 const uint8_t digest[SHA256_SIZE]);
+/* Goes on with the parked call that the request continues. */
+void call_resume(struct mcp_request *request);
+
+/* A legacy client has lost its connection, and takes the stream of the call up again behind an
+ * event. False: there is no such call of this session under way. */
+bool call_reconnect(struct session *session, struct http_connection *connection, int64_t number,
+                    uint32_t after);
 
 /* The call of a session with this id, or NULL. */
 struct call *call_find(const struct serve *serve, const struct session *session, const json_t *id);
@@ -50,6 +56,9 @@ void call_cancel(struct call *call, const char *reason);
 bool call_editor_request(struct editor *editor, const struct rpc_message *message);
 void call_editor_notification(struct editor *editor, const struct rpc_message *message);
 void call_editor_response(struct editor *editor, struct rpc_message *message);
+
+/* Its answer to this call could not be read. */
+void call_editor_unread(struct editor *editor, int64_t number, const char *complaint);
 void call_editor_gone(struct editor *editor);
 
 /* The session has ended: nobody is left to hear of its calls. */
@@ -96,9 +105,10 @@ void input_digest(const struct rpc_message *message, uint8_t out[SHA256_SIZE]);
  * any of it, and the call has been failed. */
 bool input_seal_result(struct call *call, json_t *result);
 
-/* The other way: checks inputResponses and requestState of a request, and unseals the state. Sets
- * resumed if the request continued a parked call. False: it has been answered. */
-bool input_check(struct mcp_request *request, bool *resumed);
+/* The other way: checks inputResponses and requestState of a request, and unseals the state. If it
+ * continues something, sets whom it is for, and the parked call if it is one. False: it has been
+ * answered. */
+bool input_check(struct mcp_request *request);
 
 void inputs_finish(struct call *call);
 

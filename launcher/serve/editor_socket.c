@@ -28,7 +28,8 @@ static void answer(struct editor_socket *socket, int status, const char *why) {
                                         : "";
     int length = snprintf(text, sizeof text,
                           "HTTP/1.1 %d %s\r\n%sConnection: close%s\r\n"
-                          "Content-Type: text/plain\r\nContent-Length: %u\r\n\r\n%s\n",
+                          "Content-Type: text/plain\r\nContent-Length: %u\r\n"
+                          "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n%s\n",
                           status, editor_status_text(status), extra,
                           status == 426 ? ", Upgrade" : "", (unsigned)strlen(why) + 1, why);
     if (length > 0 && (size_t)length < sizeof text)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../daemon/readable.h"
+#include "../front/scan.h"
 #include "../protocol/version.h"
 #include "../utf8.h"
 #include "call.h"
@@ -88,6 +89,30 @@ struct editor *editor_find(const struct serve *serve, const char *which) {
                 return editor;
         }
     return NULL;
+}
+
+void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]) {
+    json_int_t pid = json_integer_value(json_object_get(editor->hello, "pid"));
+    const char *start = rpc_text(editor->hello, "start");
+    uint64_t known;
+    if (pid > 0 && start && os_start_parse(start, &known) == 0)
+        snprintf(out, EDITOR_MARK_MAX, "%" JSON_INTEGER_FORMAT " %s", pid, start);
+    else
+        snprintf(out, EDITOR_MARK_MAX, "%" PRId64 " #%" PRIu64, editor->serve->started_at,
+                 editor->number);
+}
+
+struct editor *editor_marked(const struct serve *serve, const char *mark) {
+    struct editor *newest = NULL; /* of the same process: one before it may be dead already */
+    char own[EDITOR_MARK_MAX];
+    for (struct editor *editor = serve->editors; editor; editor = editor->next) {
+        if (!editor->greeted || editor->closing)
+            continue;
+        editor_mark(editor, own);
+        if (strcmp(own, mark) == 0)
+            newest = editor;
+    }
+    return newest;
 }
 
 const json_t *editor_offer(const struct editor *editor, enum list_kind list, const char *name) {
@@ -217,16 +242,33 @@ static void on_open(void *context, struct editor_socket *socket) {
     *last = editor;
 }
 
+/* An answer that cannot be read still ends its call, if it can be told which. */
+static bool fail_unread(struct editor *editor, const char *text, size_t length,
+                        const char *complaint) {
+    struct scan *scan = malloc(sizeof *scan);
+    char number[24];
+    bool known = scan && scan_all(scan, text, length) == 0 && scan_kind(scan) == SCAN_RESPONSE &&
+                 scan->texts[SCAN_ID].scalar && scan->texts[SCAN_ID].length < sizeof number;
+    if (known) {
+        snprintf(number, sizeof number, "%.*s", (int)scan->texts[SCAN_ID].length,
+                 scan->texts[SCAN_ID].raw);
+        call_editor_unread(editor, strtoll(number, NULL, 10), complaint);
+    }
+    free(scan);
+    return known;
+}
+
 static void on_message(void *context, struct editor_socket *socket, char *text, size_t length) {
     struct editor *editor = editor_socket_get_data(socket);
     struct rpc_message message;
     (void)context;
     if (!editor)
         return;
-    if (!rpc_parse(&message, text, length)) {
+    if (!rpc_parse(&message, text, length, RPC_VALUES_MOST_EDITOR)) {
         fprintf(stderr, "tether serve: editor %s sent what is no message: %s\n", editor->id,
                 message.complaint);
-        refuse(editor, message.id, message.code, message.complaint);
+        if (!fail_unread(editor, text, length, message.complaint))
+            refuse(editor, message.id, message.code, message.complaint);
     } else if (message.kind == RPC_REQUEST) {
         on_request(editor, &message);
     } else if (message.kind == RPC_NOTIFICATION) {

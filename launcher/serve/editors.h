@@ -25,6 +25,15 @@ struct editor {
 
 extern const struct editor_socket_events editor_events;
 
+enum { EDITOR_MARK_MAX = 96 };
+
+/* By what an editor is known again, also by the next server and when it has connected anew: its
+ * process, or, if it has not said which, its connection. One line. */
+void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]);
+
+/* NULL: it is not there. */
+struct editor *editor_marked(const struct serve *serve, const char *mark);
+
 /* Sends a message, as text. */
 bool editor_send(struct editor *editor, const struct buffer *message);
 

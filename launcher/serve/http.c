@@ -56,6 +56,8 @@ void http_close(struct http_connection *connection) {
     }
     deadline_stop(&connection->deadline);
     deadline_stop(&connection->write_deadline);
+    server->bodies -= connection->body_counted; /* the body itself may be being read right now */
+    connection->body_counted = 0;
     unlink_connection(connection);
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
     if (on_gone)
@@ -177,6 +179,7 @@ static void feed(struct http_connection *connection, const char *data, size_t le
         if (connection->whole) {
             connection->whole = false;
             dispatch(connection);
+            http_forget_body(connection);
             if (connection->server->writer == connection &&
                 connection->server->scratch.length > HTTP_READ_SIZE)
                 http_flush(connection);

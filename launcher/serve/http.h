@@ -24,6 +24,7 @@ enum {
     HTTP_HEADER_MOST = 16 * 1024, /* all of a request but its body */
     HTTP_BODY_MOST = 4 * 1024 * 1024,
     HTTP_CONNECTIONS_MOST = 256,         /* beyond: the one that does least makes room */
+    HTTP_BODIES_MOST = 64 * 1024 * 1024, /* of all connections, while they come */
     HTTP_AHEAD_MOST = 64 * 1024,         /* what a client may send ahead of an answer */
     HTTP_BACKLOG_MOST = 8 * 1024 * 1024, /* events that a client does not fetch */
     HTTP_PARAMETERS_MOST = 16,           /* headers Mcp-Param-… */
@@ -63,6 +64,7 @@ struct http_server {
     llhttp_settings_t settings;
     struct http_connection *first, *last; /* by age */
     unsigned count;
+    size_t bodies; /* bytes of bodies that are kept until the rest has come */
     struct deadline_class header_time, body_time, idle_time, linger_time, write_time, broken_time,
         quiet_time, fresh_time, resume_time;
     struct buffer scratch; /* what goes out next, to `writer` */
@@ -100,6 +102,9 @@ void http_stream_begin(struct http_connection *connection);
  * In both cases on_gone follows. */
 bool http_stream_event(struct http_connection *connection, const char *id, const char *data,
                        size_t length);
+
+/* An event without data: where to go on from, and how soon, when the connection breaks. */
+void http_stream_prime(struct http_connection *connection, const char *id, unsigned retry_ms);
 void http_stream_end(struct http_connection *connection);
 bool http_is_streaming(const struct http_connection *connection);
 

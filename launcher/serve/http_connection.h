@@ -61,6 +61,7 @@ struct http_connection {
     const char *body_at; /* the body, if it came in one piece */
     size_t body_length;
     struct buffer body;  /* else */
+    size_t body_counted; /* of it, in the server's sum */
     struct buffer ahead; /* what came behind the request */
 
     /* the answer */
@@ -78,6 +79,9 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
 
 /* Fills the request, which points into the connection. */
 void http_parse_result(const struct http_connection *connection, struct http_request *request);
+
+/* Gives back the memory of a body that nobody needs any more. */
+void http_forget_body(struct http_connection *connection);
 
 /* http_write.c */
 

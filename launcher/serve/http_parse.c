@@ -18,16 +18,27 @@ static int count_bytes(struct http_connection *connection, size_t length) {
     return 0;
 }
 
+/* Keeps the server's sum right. */
+static void count_body(struct http_connection *connection) {
+    connection->server->bodies += connection->body.length - connection->body_counted;
+    connection->body_counted = connection->body.length;
+}
+
+void http_forget_body(struct http_connection *connection) {
+    connection->body_at = NULL;
+    connection->body_length = 0;
+    buffer_clear(&connection->body, 4096);
+    count_body(connection);
+}
+
 static int on_begin(llhttp_t *parser) {
     struct http_connection *connection = parser->data;
     connection->begun = true;
     connection->headers_done = connection->whole = connection->bad_header = false;
     connection->header_bytes = connection->name_length = connection->parameter_count = 0;
-    connection->body_length = 0;
-    connection->body_at = NULL;
+    http_forget_body(connection);
     memset(connection->headers, 0, sizeof connection->headers);
     buffer_clear(&connection->text, 4096);
-    buffer_clear(&connection->body, 4096);
     buffer_add_char(&connection->text, 0); /* so that no place is 0 */
     connection->path = 1;
     return 0;
@@ -308,8 +319,12 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
             connection->reject_text = "this is no HTTP request";
     }
     keep_body(connection);
+    count_body(connection);
     if (connection->body.failed && connection->reject == 0)
         refuse(connection, 500, "out of memory");
+    if (connection->server->bodies > HTTP_BODIES_MOST && !connection->whole &&
+        connection->body.length > 0 && connection->reject == 0)
+        refuse(connection, 503, "too many large requests at once; try again in a moment");
     return used;
 }
 

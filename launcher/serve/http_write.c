@@ -149,6 +149,11 @@ static void add_length(struct buffer *out, int status, size_t length) {
     buffer_add_literal(out, "\r\n");
 }
 
+/* Answers are for whoever asked: nobody keeps them, takes them for anything but what they say they
+ * are, or puts them into a page of another origin. */
+#define PRIVATE_HEADERS                                                                            \
+    "X-Content-Type-Options: nosniff\r\nCross-Origin-Resource-Policy: same-origin\r\n"
+
 void http_reply(struct http_connection *connection, int status, const char *extra, const char *type,
                 const char *body, size_t length) {
     struct buffer *out = http_output(connection);
@@ -159,6 +164,7 @@ void http_reply(struct http_connection *connection, int status, const char *extr
         buffer_add_literal(out, "\r\n");
     }
     add_length(out, status, length);
+    buffer_add_literal(out, "Cache-Control: no-store\r\n" PRIVATE_HEADERS);
     if (extra)
         buffer_add_text(out, extra);
     add_origin(out, connection);
@@ -184,6 +190,7 @@ void http_refuse(struct http_connection *connection, int status, const char *tex
     connection->reject = status;
     connection->keep_alive = false;
     connection->state = HTTP_WAITING;
+    http_forget_body(connection);
     http_reply(connection, status, status == 401 ? "WWW-Authenticate: Bearer\r\n" : NULL,
                "application/json", body, (size_t)length);
 }
@@ -200,8 +207,9 @@ void http_stream_begin(struct http_connection *connection) {
     connection->state = HTTP_STREAMING;
     if (!is_chunked(connection))
         connection->keep_alive = false;
-    buffer_add_literal(out, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-                            "Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n");
+    buffer_add_literal(
+        out, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+             "Cache-Control: no-store, no-transform\r\nX-Accel-Buffering: no\r\n" PRIVATE_HEADERS);
     if (is_chunked(connection))
         buffer_add_literal(out, "Transfer-Encoding: chunked\r\n");
     add_origin(out, connection);
@@ -250,6 +258,18 @@ bool http_stream_event(struct http_connection *connection, const char *id, const
     deadline_start(&connection->deadline, &connection->server->quiet_time);
     http_flush(connection);
     return !connection->broken;
+}
+
+void http_stream_prime(struct http_connection *connection, const char *id, unsigned retry_ms) {
+    char text[128];
+    int length = snprintf(text, sizeof text, "id: %s\nretry: %u\ndata: \n\n", id, retry_ms);
+    struct buffer *out = http_output(connection);
+    if (is_chunked(connection))
+        add_chunk_size(out, (size_t)length);
+    buffer_add(out, text, (size_t)length);
+    if (is_chunked(connection))
+        buffer_add_literal(out, "\r\n");
+    http_flush(connection);
 }
 
 void http_stream_end(struct http_connection *connection) {

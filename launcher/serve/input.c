@@ -3,7 +3,7 @@
  * Legacy: a request on the call's stream, answered by a POST. Modern: the call is answered with
  * input_required and parked; the client comes back with what was wanted and with a sealed state
  * that says which call it was. An editor that knows of this returns input_required itself; then the
- * call is over for it, and only its state is sealed. */
+ * call is over for it, and its state is sealed with a mark that says whose it is. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "call.h"
 #include "session.h"
 
-enum { INPUTS_MOST = 16, STATE_MS = 30 * 60 * 1000 };
+enum { CALL_NAME_MAX = 48, STATE_MS = 30 * 60 * 1000 };
 
 struct input {
     struct input *next;
@@ -111,6 +111,12 @@ static json_t *seal(const struct call *call, const char *kind, const char *state
     return out;
 }
 
+/* Calls of the server before this one have the same numbers. */
+static int name_call(const struct call *call, char out[CALL_NAME_MAX]) {
+    return snprintf(out, CALL_NAME_MAX, "%" PRId64 " %" PRId64, call->serve->started_at,
+                    call->number);
+}
+
 static json_t *wanted(struct call *call) {
     json_t *out = json_object();
     for (struct input *input = call->inputs; input; input = input->next) {
@@ -126,11 +132,11 @@ static json_t *wanted(struct call *call) {
 static void park(struct call *call) {
     struct buffer *out = &call->serve->text;
     struct http_connection *connection = call->connection;
-    char number[24];
-    int length = snprintf(number, sizeof number, "%" PRId64, call->number);
+    char name[CALL_NAME_MAX];
+    int length = name_call(call, name);
     json_t *result =
         json_pack("{s:s, s:o, s:o}", "resultType", "input_required", "inputRequests", wanted(call),
-                  "requestState", seal(call, "call:", number, (size_t)length, SERVE_PARKED_MS));
+                  "requestState", seal(call, "call:", name, (size_t)length, SERVE_PARKED_MS));
     mcp_dress_result(result, false);
     buffer_clear(out, 65536);
     rpc_add_result_begin(out, call->id);
@@ -279,6 +285,13 @@ static bool keep_possible(const struct call *call, json_t *requests, json_t *req
     return json_object_size(requests) > 0;
 }
 
+static json_t *seal_own(const struct call *call, const json_t *state) {
+    char mark[EDITOR_MARK_MAX], kind[EDITOR_MARK_MAX + 8];
+    editor_mark(call->editor, mark);
+    snprintf(kind, sizeof kind, "own:%s\n", mark);
+    return seal(call, kind, json_string_value(state), json_string_length(state), STATE_MS);
+}
+
 bool input_seal_result(struct call *call, json_t *result) {
     json_t *requests = json_object_get(result, "inputRequests"), *required;
     json_t *state = json_object_get(result, "requestState");
@@ -299,9 +312,7 @@ bool input_seal_result(struct call *call, json_t *result) {
     }
     json_decref(required);
     if (json_is_string(state))
-        json_object_set_new(
-            result, "requestState",
-            seal(call, "own:", json_string_value(state), json_string_length(state), STATE_MS));
+        json_object_set_new(result, "requestState", seal_own(call, state));
     return true;
 }
 
@@ -319,7 +330,33 @@ static bool responses_are_fine(json_t *responses) {
     return true;
 }
 
-static bool take_state(struct mcp_request *request, const json_t *state, bool *resumed) {
+/* A call of ours that waits for this very request. */
+static bool take_call(struct mcp_request *request, const char *name,
+                      const uint8_t digest[SHA256_SIZE]) {
+    char own[CALL_NAME_MAX];
+    for (struct call *call = request->serve->calls; call; call = call->next) {
+        name_call(call, own);
+        if (!call->parked || strcmp(own, name) != 0)
+            continue;
+        request->parked = seal_equal(call->digest, digest, SHA256_SIZE) ? call : NULL;
+        request->editor = call->editor;
+    }
+    return request->parked != NULL;
+}
+
+/* What an editor gave its client to bring back is for nobody but this editor. */
+static bool take_own(struct mcp_request *request, char *text, size_t length) {
+    char *end = memchr(text, '\n', length);
+    if (!end)
+        return false;
+    *end = 0;
+    request->editor = editor_marked(request->serve, text);
+    json_object_set_new(request->message.params, "requestState",
+                        json_stringn(end + 1, length - (size_t)(end + 1 - text)));
+    return true;
+}
+
+static bool take_state(struct mcp_request *request, const json_t *state) {
     struct serve *serve = request->serve;
     struct buffer text = {0};
     uint8_t digest[SHA256_SIZE];
@@ -327,18 +364,17 @@ static bool take_state(struct mcp_request *request, const json_t *state, bool *r
     input_digest(&request->message, digest);
     good = json_is_string(state) && seal_open(&text, &serve->key, (uint64_t)os_clock_ms(), digest,
                                               json_string_value(state), json_string_length(state));
-    if (good && text.length >= 5 && memcmp(text.data, "call:", 5) == 0) {
-        good = call_resume(request, text.data + 5, text.length - 5, digest);
-        *resumed = good;
-    } else if (good) {
-        json_object_set_new(request->message.params, "requestState",
-                            json_stringn(text.data + 4, text.length - 4));
-    }
+    if (good && strncmp(text.data, "call:", 5) == 0)
+        good = take_call(request, text.data + 5, digest);
+    else if (good && strncmp(text.data, "own:", 4) == 0)
+        good = take_own(request, text.data + 4, text.length - 4);
+    else
+        good = false;
     buffer_finish(&text);
     return good;
 }
 
-bool input_check(struct mcp_request *request, bool *resumed) {
+bool input_check(struct mcp_request *request) {
     json_t *responses = json_object_get(request->message.params, "inputResponses");
     json_t *state = json_object_get(request->message.params, "requestState");
     if (responses && !responses_are_fine(responses)) {
@@ -346,11 +382,17 @@ bool input_check(struct mcp_request *request, bool *resumed) {
                         "\"inputResponses\" must be an object of objects", NULL);
         return false;
     }
-    if (state && !take_state(request, state, resumed)) {
+    if (state && !take_state(request, state)) {
         mcp_reply_error(request, RPC_INVALID_PARAMS,
                         "this requestState is not one of ours for this request, or is too old; "
                         "send the request again without it",
                         NULL);
+        return false;
+    }
+    if (state && !request->editor) {
+        mcp_reply_failure(request, "The Godot editor that asked for this input is not connected "
+                                   "any more, and no other can go on with it. Send the request "
+                                   "again without \"requestState\" and \"inputResponses\".");
         return false;
     }
     return true;

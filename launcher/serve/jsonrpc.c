@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-bool rpc_depth_is_fine(const char *text, size_t length) {
-    unsigned depth = 0;
+struct rpc_size rpc_measure(const char *text, size_t length) {
+    struct rpc_size size = {0, 1};
+    size_t depth = 0;
     bool quoted = false;
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
@@ -15,13 +16,16 @@ bool rpc_depth_is_fine(const char *text, size_t length) {
         } else if (c == '"') {
             quoted = true;
         } else if (c == '{' || c == '[') {
-            if (++depth > RPC_DEPTH_MOST)
-                return false;
-        } else if ((c == '}' || c == ']') && depth > 0) {
-            depth--;
+            size.values++;
+            if (++depth > size.depth)
+                size.depth = depth;
+        } else if (c == '}' || c == ']') {
+            depth -= depth > 0;
+        } else if (c == ',') {
+            size.values++;
         }
     }
-    return true;
+    return size;
 }
 
 static bool complain(struct rpc_message *message, int code, const char *complaint) {
@@ -71,12 +75,18 @@ static bool read_object(struct rpc_message *message) {
                                                     : read_response(message);
 }
 
-bool rpc_parse(struct rpc_message *message, const char *text, size_t length) {
+bool rpc_parse(struct rpc_message *message, const char *text, size_t length, size_t values_most) {
     const size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    const struct rpc_size size = rpc_measure(text, length);
     *message = (struct rpc_message){.root = NULL};
-    if (!rpc_depth_is_fine(text, length))
+    if (size.depth > RPC_DEPTH_MOST)
         return complain(message, RPC_PARSE_ERROR, "this JSON is nested too deeply");
-    message->root = length ? json_loadb(text, length, flags, NULL) : NULL;
+    message->is_too_large = size.values > values_most;
+    if (message->is_too_large)
+        return complain(message, RPC_INVALID_REQUEST, "this JSON has too many values");
+    /* The parser passes over a NUL behind a number; JSON has none anywhere. */
+    message->root =
+        length && !memchr(text, 0, length) ? json_loadb(text, length, flags, NULL) : NULL;
     if (!message->root)
         return complain(message, RPC_PARSE_ERROR, "this is not valid JSON in UTF-8");
     if (json_is_array(message->root))

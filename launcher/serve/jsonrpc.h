@@ -11,6 +11,10 @@
 
 enum {
     RPC_DEPTH_MOST = 128,
+    /* A value takes up to 280 bytes of memory, and two of text: a message is not read if it has
+     * more of them. Clients are strangers to each other; editors are ours, and say much. */
+    RPC_VALUES_MOST = 128 * 1024,
+    RPC_VALUES_MOST_EDITOR = 1024 * 1024,
     RPC_ID_MOST = 256, /* bytes of an id that is text */
 
     RPC_PARSE_ERROR = -32700,
@@ -25,25 +29,29 @@ enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 struct rpc_message {
     json_t *root; /* owned; all below are parts of it */
     enum rpc_kind kind;
-    const char *method;    /* not of responses */
-    json_t *id;            /* NULL for notifications */
-    json_t *params;        /* an object, or NULL */
-    json_t *result;        /* of responses: this */
-    json_t *error;         /* or that */
-    int code;              /* what is wrong, as JSON-RPC numbers it */
+    const char *method; /* not of responses */
+    json_t *id;         /* NULL for notifications */
+    json_t *params;     /* an object, or NULL */
+    json_t *result;     /* of responses: this */
+    json_t *error;      /* or that */
+    int code;           /* what is wrong, as JSON-RPC numbers it */
+    bool is_too_large;
     const char *complaint; /* and in words */
 };
 
-/* Reads one message. False: code and complaint say why not, and id, if it could be told, for whom.
- * Call rpc_finish in both cases. */
-bool rpc_parse(struct rpc_message *message, const char *text, size_t length);
+/* Reads one message of at most so many values. False: code and complaint say why not, and id, if it
+ * could be told, for whom. Call rpc_finish in both cases. */
+bool rpc_parse(struct rpc_message *message, const char *text, size_t length, size_t values_most);
 void rpc_finish(struct rpc_message *message);
 
 /* Whether it is a number or a text that is not too long. */
 bool rpc_is_id(const json_t *id);
 
-/* No deeper than this, seen without building anything. */
-bool rpc_depth_is_fine(const char *text, size_t length);
+/* What reading a text would make, seen without making it: no fewer levels and values than that. */
+struct rpc_size {
+    size_t depth, values;
+};
+struct rpc_size rpc_measure(const char *text, size_t length);
 
 /* ---- writing ---- */
 

@@ -201,7 +201,21 @@ static void refuse(struct http_connection *connection, int status, const char *t
     buffer_finish(&out);
 }
 
-/* A session has one stream; a client that opens another has lost the first. */
+/* The stream of a call that the client has lost; false: the last event was none of a call's. */
+static bool resume(struct session *session, struct http_connection *connection, const char *last) {
+    int64_t number;
+    uint32_t event;
+    if (!last || !resume_read_id(session->serve, last, &number, &event))
+        return false;
+    if (!call_reconnect(session, connection, number, event) &&
+        !resume_over(session, connection, number, event))
+        refuse(connection, 400,
+               "nothing is known any more of the stream that this event was in; what it was about "
+               "may or may not have taken effect");
+    return true;
+}
+
+/* A session has one stream of its own; a client that opens another has lost the first. */
 void legacy_get(struct serve *serve, struct http_connection *connection,
                 const struct http_request *http) {
     struct session *session;
@@ -216,6 +230,8 @@ void legacy_get(struct serve *serve, struct http_connection *connection,
                version_is_fine(http) ? session_complaint(status) : wrong_version);
         return;
     }
+    if (resume(session, connection, http->headers[HTTP_LAST_EVENT_ID]))
+        return;
     if (session->stream)
         http_stream_end(session->stream);
     session->stream = connection;

@@ -58,28 +58,24 @@ static void unknown(struct mcp_request *request, const char *what, const char *n
     mcp_reply_error(request, RPC_INVALID_PARAMS, text, NULL);
 }
 
-/* Whether the request may go to the editor; else it has been answered. */
-static bool may_relay(struct mcp_request *request, const struct editor *editor) {
-    char text[512];
-    if (editor->busy) {
-        snprintf(text, sizeof text, "The Godot editor %s is busy%s%s. Try again in a moment.",
-                 editor->name, editor->busy_why[0] ? ": " : "", editor->busy_why);
-        if (strcmp(request->message.method, "tools/call") == 0)
-            mcp_reply_result(request, tool_failure("%s", text));
-        else
-            mcp_reply_error(request, RPC_INTERNAL_ERROR, text, NULL);
-        return false;
-    }
-    return true;
+/* Finds out whom the request is for. False: it has been answered. */
+static bool find_editor(struct mcp_request *request) {
+    request->editor = request->serve->active;
+    return !request->modern || input_check(request);
 }
 
 static void relay(struct mcp_request *request) {
-    struct editor *editor = request->serve->active;
-    bool resumed = false;
-    if (request->modern && !input_check(request, &resumed))
-        return;
-    if (!resumed && may_relay(request, editor))
+    struct editor *editor = request->editor;
+    char text[512];
+    if (request->parked) {
+        call_resume(request);
+    } else if (editor->busy) {
+        snprintf(text, sizeof text, "The Godot editor %s is busy%s%s. Try again in a moment.",
+                 editor->name, editor->busy_why[0] ? ": " : "", editor->busy_why);
+        mcp_reply_failure(request, text);
+    } else {
         call_start(request, editor);
+    }
 }
 
 /* Arguments that are repeated in headers must be the same there; else it has been answered. */
@@ -98,7 +94,7 @@ static bool headers_agree(struct mcp_request *request, const json_t *tool,
 
 static void call_tool(struct mcp_request *request) {
     struct serve *serve = request->serve;
-    const json_t *tool;
+    const json_t *tool = NULL;
     const char *name = rpc_text(request->message.params, "name");
     json_t *arguments = json_object_get(request->message.params, "arguments");
     if (!name)
@@ -107,14 +103,16 @@ static void call_tool(struct mcp_request *request) {
         mcp_reply_error(request, RPC_INVALID_PARAMS, "\"arguments\" must be an object", NULL);
     else if (builtin_has(name))
         mcp_reply_result(request, builtin_call(serve, name, arguments));
-    else if (!serve->active)
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
         mcp_reply_result(request, tool_failure("%s", no_editor));
-    else if (json_array_size(serve->active->lists[LIST_TOOLS]) == 0)
+    else if (!request->parked && json_array_size(request->editor->lists[LIST_TOOLS]) == 0)
         mcp_reply_result(request,
                          tool_failure("The Godot editor %s has offered no tools yet; it may still "
                                       "be starting. Try again in a moment.",
-                                      serve->active->name));
-    else if (!(tool = editor_offer(serve->active, LIST_TOOLS, name)))
+                                      request->editor->name));
+    else if (!(tool = editor_offer(request->editor, LIST_TOOLS, name)) && !request->parked)
         unknown(request, "tool", name);
     else if (headers_agree(request, tool, arguments))
         relay(request);
@@ -125,7 +123,9 @@ static void read_resource(struct mcp_request *request) {
     const char *uri = rpc_text(request->message.params, "uri");
     if (!uri)
         missing(request, "uri");
-    else if (!request->serve->active)
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
         mcp_reply_error(request, request->modern ? RPC_INVALID_PARAMS : (int)MCP_RESOURCE_NOT_FOUND,
                         no_editor, json_pack("{s:s}", "uri", uri));
     else
@@ -136,9 +136,11 @@ static void get_prompt(struct mcp_request *request) {
     const char *name = rpc_text(request->message.params, "name");
     if (!name)
         missing(request, "name");
-    else if (!request->serve->active)
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
         mcp_reply_error(request, RPC_INVALID_PARAMS, no_editor, NULL);
-    else if (!editor_offer(request->serve->active, LIST_PROMPTS, name))
+    else if (!editor_offer(request->editor, LIST_PROMPTS, name) && !request->parked)
         unknown(request, "prompt", name);
     else
         relay(request);
@@ -150,7 +152,9 @@ static void complete(struct mcp_request *request) {
         !json_is_object(json_object_get(request->message.params, "argument")))
         mcp_reply_error(request, RPC_INVALID_PARAMS, "params must have \"ref\" and \"argument\"",
                         NULL);
-    else if (!request->serve->active)
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
         mcp_reply_members(request, false, nothing, sizeof nothing - 1);
     else
         relay(request);
@@ -209,11 +213,12 @@ static void post(struct mcp_request *request) {
         fail(request, 406, "a client must accept application/json and text/event-stream");
         return;
     }
-    fine = rpc_parse(&request->message, http->body, http->length);
+    fine = rpc_parse(&request->message, http->body, http->length, RPC_VALUES_MOST);
     request->meta = json_object_get(request->message.params, "_meta");
     request->modern = modern_is_meant(http->headers[HTTP_PROTOCOL_VERSION], request->meta);
     if (!fine)
-        mcp_reply_status(request, 400, request->message.code, request->message.complaint, NULL);
+        mcp_reply_status(request, request->message.is_too_large ? 413 : 400, request->message.code,
+                         request->message.complaint, NULL);
     else if (request->modern)
         modern_post(request);
     else
@@ -257,8 +262,7 @@ static void status(struct serve *serve, struct http_connection *connection,
     } else {
         buffer_clear(&serve->text, 65536);
         status_write(serve, &serve->text);
-        http_reply(connection, 200, "Cache-Control: no-store\r\n", "application/json",
-                   serve->text.data, serve->text.length);
+        http_reply_json(connection, 200, serve->text.data, serve->text.length);
     }
 }
 

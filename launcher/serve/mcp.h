@@ -36,6 +36,8 @@ struct mcp_request {
     bool modern;
     struct session *session; /* legacy, once there is one */
     json_t *meta;            /* _meta of params, or NULL */
+    struct editor *editor; /* whom it is for: the active one, or whoever asked for what it brings */
+    struct call *parked;   /* what it continues, or NULL */
 };
 
 /* The handler of the HTTP server. */
@@ -60,6 +62,9 @@ void mcp_reply_error(struct mcp_request *request, int code, const char *text, js
 /* The same with a status of one's own. */
 void mcp_reply_status(struct mcp_request *request, int status, int code, const char *text,
                       json_t *data);
+
+/* Something went wrong while it was done: a failed result for tools, an error for the rest. */
+void mcp_reply_failure(struct mcp_request *request, const char *text);
 
 /* A notification or response was taken. */
 void mcp_accepted(struct mcp_request *request);

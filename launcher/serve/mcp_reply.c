@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../protocol/version.h"
+#include "editors.h"
 
 static const char *server_meta(void) {
     return "\"_meta\":{\"" META_SERVER "\":{\"name\":\"tether\",\"version\":\"";
@@ -109,6 +110,13 @@ void mcp_reply_status(struct mcp_request *request, int status, int code, const c
 
 void mcp_reply_error(struct mcp_request *request, int code, const char *text, json_t *data) {
     mcp_reply_status(request, mcp_status_of(request->modern, code), code, text, data);
+}
+
+void mcp_reply_failure(struct mcp_request *request, const char *text) {
+    if (strcmp(request->message.method, "tools/call") == 0)
+        mcp_reply_result(request, tool_failure("%s", text));
+    else
+        mcp_reply_error(request, RPC_INTERNAL_ERROR, text, NULL);
 }
 
 void mcp_accepted(struct mcp_request *request) {

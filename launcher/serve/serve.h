@@ -4,7 +4,8 @@
  *   mcp, legacy, modern, session, listen
  *                  MCP of both eras on one endpoint
  *   editors, lists who serves, and what they offer
- *   call, input    requests on their way through an editor
+ *   call, input, resume
+ *                  requests on their way through an editor
  *   editor_socket  the editors' connections
  */
 #ifndef TETHER_SERVE_SERVE_H
@@ -41,6 +42,7 @@ struct editor;
 struct session;
 struct call;
 struct listener;
+struct resume_call;
 
 struct serve {
     const struct options *options;
@@ -48,7 +50,7 @@ struct serve {
     uv_signal_t signals[2];
     uv_timer_t drain_timer;
     struct deadlines deadlines;
-    struct deadline_class call_time, silent_time, parked_time;
+    struct deadline_class call_time, silent_time, parked_time, over_time;
     struct http_server http;
     struct editor_socket_server editor_sockets;
     struct os_identity self;
@@ -73,6 +75,10 @@ struct serve {
     struct call *calls;
     unsigned call_count;
     int64_t last_call;
+
+    struct resume_call *over; /* calls whose answer may be asked for again, newest first */
+    unsigned over_count;
+    size_t over_bytes;
 
     struct listener *listeners;
     json_t *watched; /* resource uri → how many want to hear of it */

@@ -6,7 +6,7 @@
 #include "call.h"
 #include "listen.h"
 
-enum { SELF_MOST = 4096 /* bytes of JSON that a client says of itself */ };
+enum { SELF_MOST = 4096, SELF_VALUES_MOST = 128 }; /* of what a client says of itself */
 enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16, RANDOM_TEXT_AT = 4 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
@@ -61,6 +61,7 @@ static void dispose(struct session *session) {
     json_t *value;
     session->serve->session_count--;
     calls_session_gone(session);
+    resume_forget(session);
     if (session->stream)
         http_stream_end(session->stream);
     json_object_foreach(session->subscriptions, uri, value) {
@@ -114,7 +115,14 @@ static struct session *insert(struct serve *serve, const uint8_t bytes[SESSION_I
 
 /* It stays as long as the session, so it must not be large; the server knows all that matters. */
 static json_t *keep_small(json_t *value) {
-    bool small = value && json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) <= SELF_MOST;
+    struct buffer text = {0};
+    bool small = false;
+    if (value) {
+        rpc_add_json(&text, value);
+        small = !text.failed && text.length <= SELF_MOST &&
+                rpc_measure(text.data, text.length).values <= SELF_VALUES_MOST;
+    }
+    buffer_finish(&text);
     return small ? json_incref(value) : NULL;
 }
 

@@ -61,7 +61,7 @@ static void on_head(struct answer *answer) {
 
 static bool is_json(const char *data, size_t length) {
     json_t *value = json_loadb(data, length, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    bool is = value != NULL;
+    bool is = value != NULL && !memchr(data, 0, length); /* it passes over a NUL behind a number */
     json_decref(value);
     return is;
 }

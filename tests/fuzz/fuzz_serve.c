@@ -3,6 +3,7 @@
 #include "fuzz.h"
 #include "serve/http_connection.h"
 #include "serve/mcp.h"
+#include "serve/resume.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@ const char *const fuzz_words[] = {
     "Transfer-Encoding: chunked\r\n",
     "Mcp-Param-A: b\r\n",
     "Mcp-Session-Id: 0\r\n",
+    "Last-Event-ID: t1-1-1\r\n",
     "MCP-Protocol-Version: 2026-07-28\r\n",
     "Mcp-Method: ping\r\n",
     "Expect: 100-continue\r\n",
@@ -54,7 +56,8 @@ static void look_at_body(const struct http_request *request) {
     struct rpc_message message;
     struct buffer out = {0};
     char text[256];
-    if (!rpc_parse(&message, request->body ? request->body : "", request->length)) {
+    if (!rpc_parse(&message, request->body ? request->body : "", request->length,
+                   RPC_VALUES_MOST)) {
         FUZZ_CHECK(message.code < 0 && message.complaint);
         rpc_add_error(&out, message.id, message.code, message.complaint, NULL);
         FUZZ_CHECK(!out.failed);
@@ -68,6 +71,19 @@ static void look_at_body(const struct http_request *request) {
     }
     buffer_finish(&out);
     rpc_finish(&message);
+}
+
+/* What is read out of an id makes an id of the same call and event. */
+static void look_at_event_id(const char *id) {
+    static struct serve serve = {.started_at = 1};
+    int64_t call, again;
+    uint32_t event, same;
+    char text[RESUME_ID_MAX];
+    if (!id || !resume_read_id(&serve, id, &call, &event))
+        return;
+    FUZZ_CHECK(call >= 0);
+    resume_id(&serve, call, event, text);
+    FUZZ_CHECK(resume_read_id(&serve, text, &again, &same) && again == call && same == event);
 }
 
 static void look_at_request(const struct http_connection *connection, struct outcome *outcome) {
@@ -84,6 +100,7 @@ static void look_at_request(const struct http_connection *connection, struct out
         add(&outcome->hash, request.parameters[i].name);
         add(&outcome->hash, request.parameters[i].value);
     }
+    look_at_event_id(request.headers[HTTP_LAST_EVENT_ID]);
     sha256_add(&outcome->hash, request.body, request.length);
     look_at_body(&request);
 }
@@ -111,6 +128,8 @@ static void run(const uint8_t *data, size_t size, size_t piece, struct outcome *
     }
     outcome->reject = connection->reject;
     FUZZ_CHECK((connection->reject == 0) == (connection->reject_text == NULL));
+    http_forget_body(connection);
+    FUZZ_CHECK(server.bodies == 0);
     buffer_finish(&connection->text);
     buffer_finish(&connection->body);
     free(connection);

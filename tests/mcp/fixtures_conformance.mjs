@@ -79,7 +79,8 @@ const during = {
         }
         return text("All of it is done.");
     }),
-    test_reconnection: tool("Takes a moment.", async (_, call) => {
+    test_reconnection: tool("Takes a moment, and says so at once.", async (_, call) => {
+        call.log("info", "This takes a moment.");
         await call.pause(100);
         return text("Still here.");
     }),

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from served import META, MODERN, Http, Served
+from served import Http, META, MODERN, Served
 
 SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -152,6 +152,25 @@ def test_F7_other_users_are_refused(server):
               "print(s.recv(1000).split()[1].decode())" % (server.http, get(server).encode()))
     done = subprocess.run([sys.executable, "-c", script], user=65534, capture_output=True, text=True, timeout=30, cwd="/")
     assert done.stdout.strip() == "403", done.stderr
+
+
+def test_F7_answers_are_for_whoever_asked(server):
+    """No cache keeps them, no browser guesses what they are, no page of another origin has them in it."""
+    session = server.session()
+    heads = [session.answer.headers, session.request("ping").headers, session.request("nothing").headers,
+             session.send({"method": "notifications/initialized"}).headers]
+    with session.stream() as stream:
+        heads.append(stream.headers)
+    for lines in (get(server), get(server, "/nowhere"), get(server, extra="Origin: http://evil.example\r\n"), "no HTTP\r\n\r\n"):
+        with server.http_connection() as http:
+            http.send(lines)
+            heads.append(http.answer().headers)
+    for head in heads:
+        assert head["x-content-type-options"] == "nosniff" and "no-store" in head["cache-control"], head
+        assert head["cross-origin-resource-policy"] == "same-origin"
+    with Http(server.ws) as http:
+        http.send("GET /editor HTTP/1.1\r\nHost: localhost:%d\r\n\r\n" % server.ws)
+        assert http.answer().headers["x-content-type-options"] == "nosniff"
 
 
 ROUTES = [

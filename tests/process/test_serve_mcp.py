@@ -234,7 +234,7 @@ def test_F7_log_messages(server, era, level, seen):
         for name in ("debug", "info", "error", "nonsense"):
             editor.notify("notifications/message", {"call": editor.at["id"], "level": name, "data": name})
         editor.say(editor.at, "done")
-        events = [json.loads(line[6:]) for line in http.answer().body.decode().splitlines() if line.startswith("data: ")]
+        events = [json.loads(line[6:]) for line in http.answer().body.decode().splitlines() if line.startswith("data: {")]
         assert [event["params"]["level"] for event in events[:-1]] == seen
 
 

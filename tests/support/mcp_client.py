@@ -30,7 +30,7 @@ def messages_of(response):
             yield json.loads(body)
         return
     for line in response:
-        if line.startswith(b"data: "):
+        if line.startswith(b"data: {"):  # not the event that only says where to go on from
             yield json.loads(line[6:])
 
 

@@ -84,7 +84,7 @@ class Http:
             if not data:
                 raise EOFError
             for line in data.decode().splitlines():
-                if line.startswith("data: "):
+                if line.startswith("data: ") and len(line) > 6:  # an event without data carries only its id
                     return json.loads(line[6:])
 
     def is_open(self, limit=0.1):
@@ -158,7 +158,8 @@ class Session:
         http = self.server.http_connection()
         http.send("GET /mcp HTTP/1.1\r\nHost: localhost:%d\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n"
                   % (self.server.http, self.id))
-        assert http.head()[0] == 200
+        status, http.headers = http.head()
+        assert status == 200
         return http
 
 
@@ -241,12 +242,12 @@ def tool(name, **more):
 class Editor:
     """An editor's connection: what the server sends is read when the test asks for it."""
 
-    def __init__(self, port, token=TOKEN, pid=4711, project="Game", tools=("echo",), **lists):
+    def __init__(self, port, token=TOKEN, pid=4711, start="1", project="Game", tools=("echo",), **lists):
         self.raw = Raw.connect(port)
         self.raw.send(request(port, token=token))
         assert " 101 " in self.raw.head().splitlines()[0]
         self.last = 0
-        hello = self.request("editor/hello", {"protocol": 1, "pid": pid, "start": "1", "project": project,
+        hello = self.request("editor/hello", {"protocol": 1, "pid": pid, "start": start, "project": project,
                                               "path": "/games/" + project, "godot": "4.6", "version": "0"})
         self.id = hello["result"]["editor"]
         self.hello = hello["result"]
@@ -290,6 +291,11 @@ class Editor:
 
     def say(self, call, text):
         self.answer(call, {"content": [{"type": "text", "text": text}]})
+
+    def is_silent(self):
+        """Nothing has been sent to it but the answer to this."""
+        self.request("tests/sync", {})
+        return True
 
     def close(self):
         self.raw.close()

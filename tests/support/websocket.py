@@ -38,7 +38,8 @@ def close_payload(code, reason=""):
 
 
 def mask(payload, key):
-    return bytes(byte ^ key[i % 4] for i, byte in enumerate(payload))
+    keys = (key * (len(payload) // 4 + 1))[:len(payload)]
+    return (int.from_bytes(payload, "big") ^ int.from_bytes(keys, "big")).to_bytes(len(payload), "big")
 
 
 def frame(first, payload=b"", key=None, length=None):

@@ -75,6 +75,31 @@ static void test_streams_in_pieces(void **state) {
     free(heard);
 }
 
+/* However long a server wants to be left alone: its client does not wait for ever. */
+static void test_retry_has_limits(void **state) {
+    static const struct {
+        const char *text;
+        int64_t wanted;
+    } retries[] = {{"0", 0},           {"1", 1},
+                   {"30000", 30000},   {"30001", SSE_RETRY_MOST_MS},
+                   {"3600000", 30000}, {"99999999999999999999999999", 30000},
+                   {"-1", 0},          {"", 0},
+                   {"1x", 0},          {"1000000000000x", 0}};
+    struct heard *heard = malloc(sizeof *heard);
+    (void)state;
+    assert_non_null(heard);
+    for (size_t i = 0; i < sizeof retries / sizeof retries[0]; i++) {
+        char text[256];
+        size_t length = (size_t)snprintf(text, sizeof text,
+                                         STREAM_HEAD "\r\nretry: %s\ndata: x\n\n", retries[i].text);
+        begin(heard);
+        feed(heard, text, length, length);
+        assert_int_equal(heard->answer.sse.retry_ms, retries[i].wanted);
+        answer_finish(&heard->answer);
+    }
+    free(heard);
+}
+
 struct row {
     const char *text, *body;
     int status, code; /* code: after the connection has ended */
@@ -219,6 +244,7 @@ static void test_hints(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(test_streams_in_pieces),
+        UNIT_TEST(test_retry_has_limits),
         UNIT_TEST(test_bodies_in_pieces),
         UNIT_TEST(test_bytes_behind_the_end_spoil_the_connection),
         UNIT_TEST(test_the_reader_stops_it),

@@ -243,6 +243,104 @@ static void test_not_a_tcp_connection(void **state) {
     assert_int_equal(os_tcp_peer_user(OS_NO_HANDLE, &user), -EBADF);
 }
 
+/* ---- Whose server a connection leads to ---- */
+
+static bool leads_to_us(int client) {
+    uint32_t user = 4711;
+    return os_tcp_server_user(client, &user) == 0 && user == geteuid();
+}
+
+/* In the queue, accepted, gone. */
+static bool try_server(const struct manner *manner) {
+    uint16_t port;
+    uint32_t user = 4711;
+    bool fine = true;
+    int listener = open_listener(manner->listener_v6, &port);
+    int client = listener < 0 ? -1 : join(manner->from, manner->to, port);
+    if (client >= 0) {
+        uint32_t nobody = 4711;
+        fine = leads_to_us(client) && os_tcp_peer_user(client, &nobody) == -ESRCH;
+        int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        fine = fine && leads_to_us(client);
+        close(connection);
+        close(client);
+        client = join(manner->from, manner->to, port);
+    }
+    if (listener >= 0)
+        close(listener);
+    if (client >= 0) { /* its queue has gone with the listener */
+        fine = fine && os_tcp_server_user(client, &user) == -ESRCH && user == 4711;
+        close(client);
+    }
+    return fine;
+}
+
+static void test_server_of_ours(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof manners / sizeof *manners; i++)
+        assert_true(try_server(&manners[i]));
+}
+
+struct foreign {
+    int listener;
+    bool accepts;
+};
+
+/* The listener was handed down by us, or is its own. */
+static int body_serve_as_nobody(const struct unit_line *line, void *arg) {
+    const struct foreign *foreign = arg;
+    uint16_t port;
+    int listener = foreign->listener;
+    if (setgid(UNIT_NOBODY) < 0 || setuid(UNIT_NOBODY) < 0)
+        return 96;
+    if (listener < 0 && (listener = open_listener(false, &port)) < 0)
+        return 97;
+    char text[16];
+    snprintf(text, sizeof text, "%d", foreign->listener < 0 ? (int)port : 0);
+    unit_tell(line, text);
+    if (foreign->accepts && accept4(listener, NULL, NULL, SOCK_CLOEXEC) < 0)
+        return 98;
+    if (foreign->accepts)
+        unit_tell(line, "accepted");
+    unit_wait_for_test(line);
+    return 0;
+}
+
+static uint32_t user_of_server(struct foreign *foreign, uint16_t port) {
+    struct unit_child child;
+    uint32_t user = 4711;
+    char text[16];
+    unit_child_start(&child, body_serve_as_nobody, foreign);
+    unit_hear(&child, text, sizeof text);
+    int client = join(NULL, "127.0.0.1", port ? port : (uint16_t)strtol(text, NULL, 10));
+    assert_true(client >= 0);
+    if (foreign->accepts) {
+        unit_hear(&child, text, sizeof text);
+        assert_string_equal(text, "accepted");
+    }
+    assert_int_equal(os_tcp_server_user(client, &user), 0);
+    close(client);
+    assert_int_equal(unit_child_finish(&child), 0);
+    return user;
+}
+
+/* Who has accepted it counts, whoever listens; and who listens as long as nobody has. */
+static void test_server_of_another_user(void **state) {
+    struct foreign foreign = {-1, false};
+    uint16_t port;
+    (void)state;
+    if (geteuid() != 0)
+        unit_skip("needs root for a process of another user");
+    assert_int_equal(user_of_server(&foreign, 0), UNIT_NOBODY);
+    foreign.accepts = true;
+    assert_int_equal(user_of_server(&foreign, 0), UNIT_NOBODY);
+    foreign.listener = open_listener(false, &port);
+    assert_int_equal(user_of_server(&foreign, port), UNIT_NOBODY);
+    foreign.accepts = false;
+    assert_int_equal(user_of_server(&foreign, port), geteuid());
+    close(foreign.listener);
+}
+
 /* ---- Without sock_diag: the table tells the same ---- */
 
 static bool refuse_netlink(void) {
@@ -266,7 +364,7 @@ static int body_without_netlink(const struct unit_line *line, void *arg) {
     if (socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0) >= 0)
         return 95;
     for (size_t i = 0; i < sizeof manners / sizeof *manners; i++)
-        if (!try_manner(&manners[i]))
+        if (!try_manner(&manners[i]) || !try_server(&manners[i]))
             return 1;
     struct pair pair;
     uint32_t user;
@@ -289,6 +387,8 @@ int main(void) {
         TEST(test_peer_that_has_said_all),
         TEST(test_peer_that_is_gone),
         TEST(test_peer_of_another_user),
+        TEST(test_server_of_ours),
+        TEST(test_server_of_another_user),
         TEST(test_not_a_tcp_connection),
         TEST(test_without_sock_diag),
         TEST(test_peer_that_is_gone_from_a_port_in_use),

@@ -10,14 +10,14 @@
 
 static struct rpc_message parsed(const char *text) {
     struct rpc_message message;
-    if (!rpc_parse(&message, text, strlen(text)))
+    if (!rpc_parse(&message, text, strlen(text), RPC_VALUES_MOST))
         fail_msg("%s: %s", text, message.complaint);
     return message;
 }
 
 static void refused(const char *text, size_t length, int code) {
     struct rpc_message message;
-    if (rpc_parse(&message, text, length))
+    if (rpc_parse(&message, text, length, RPC_VALUES_MOST))
         fail_msg("taken for a message: %.80s", text);
     if (message.code != code)
         fail_msg("%.80s: %d (%s) instead of %d", text, message.code, message.complaint, code);
@@ -105,7 +105,7 @@ static void test_id_of_a_wrong_request(void **state) {
     static const char text[] = "{\"jsonrpc\":\"2.0\",\"id\":41,\"method\":7}";
     struct rpc_message message;
     (void)state;
-    assert_false(rpc_parse(&message, text, sizeof text - 1));
+    assert_false(rpc_parse(&message, text, sizeof text - 1, RPC_VALUES_MOST));
     assert_int_equal(json_integer_value(message.id), 41);
     rpc_finish(&message);
 }
@@ -131,9 +131,31 @@ static void test_depth_has_a_limit(void **state) {
     message = parsed(text);
     rpc_finish(&message);
     memset(text, '[', sizeof text - 1);
-    assert_false(rpc_depth_is_fine(text, RPC_DEPTH_MOST + 1));
+    assert_int_equal(rpc_measure(text, RPC_DEPTH_MOST + 1).depth, RPC_DEPTH_MOST + 1);
     refused(text, sizeof text - 1, RPC_PARSE_ERROR);
-    assert_true(rpc_depth_is_fine("\"[[[\\\"[[[\"", 10));
+    assert_int_equal(rpc_measure("\"[[[\\\"[[[\"", 10).depth, 0);
+}
+
+/* As many as there may be are read, one more is not; commas in text are no values. */
+static void test_values_have_a_limit(void **state) {
+    static const char head[] = "{\"jsonrpc\":\"2.0\",\"method\":\",,{[\",\"params\":{\"a\":[0";
+    char text[256];
+    struct rpc_message message;
+    size_t values;
+    (void)state;
+    for (size_t more = 0; more < 40; more++) {
+        size_t used = (size_t)snprintf(text, sizeof text, "%s", head);
+        for (size_t i = 0; i < more; i++)
+            used += (size_t)snprintf(text + used, sizeof text - used, i % 2 ? ",1" : ",{}");
+        used += (size_t)snprintf(text + used, sizeof text - used, "]}}");
+        values = rpc_measure(text, used).values;
+        assert_int_equal(values, 6 + more + (more + 1) / 2); /* no fewer than there are */
+        assert_true(rpc_parse(&message, text, used, values));
+        rpc_finish(&message);
+        assert_false(rpc_parse(&message, text, used, values - 1));
+        assert_true(message.is_too_large && message.code == RPC_INVALID_REQUEST);
+        rpc_finish(&message);
+    }
 }
 
 static void written(struct buffer *out, const char *wanted) {
@@ -174,6 +196,21 @@ static void test_messages_are_written(void **state) {
     json_decref(data);
 }
 
+/* A NUL itself, not written as an escape, is nowhere. */
+static void test_nul_between_values(void **state) {
+    static const char *const texts[] = {"{\"jsonrpc\":\"2.0\",\"id\":1@,\"method\":\"ping\"}",
+                                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}@",
+                                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi@ng\"}"};
+    char text[64];
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        size_t length = strlen(texts[i]);
+        memcpy(text, texts[i], length);
+        *(char *)memchr(text, '@', length) = 0;
+        refused(text, length, RPC_PARSE_ERROR);
+    }
+}
+
 /* A NUL may be in what is passed on, but in no name. */
 static void test_nul_in_a_string(void **state) {
     static const char fine[] =
@@ -193,15 +230,12 @@ static void test_nul_in_a_string(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        UNIT_TEST(test_kinds_are_told_apart),
-        UNIT_TEST(test_what_is_no_json),
-        UNIT_TEST(test_what_is_no_message),
-        UNIT_TEST(test_id_of_a_wrong_request),
-        UNIT_TEST(test_long_ids_are_refused),
-        UNIT_TEST(test_depth_has_a_limit),
-        UNIT_TEST(test_ids_come_back_as_they_were),
-        UNIT_TEST(test_messages_are_written),
-        UNIT_TEST(test_nul_in_a_string),
+        UNIT_TEST(test_kinds_are_told_apart), UNIT_TEST(test_what_is_no_json),
+        UNIT_TEST(test_what_is_no_message),   UNIT_TEST(test_id_of_a_wrong_request),
+        UNIT_TEST(test_long_ids_are_refused), UNIT_TEST(test_depth_has_a_limit),
+        UNIT_TEST(test_values_have_a_limit),  UNIT_TEST(test_ids_come_back_as_they_were),
+        UNIT_TEST(test_messages_are_written), UNIT_TEST(test_nul_in_a_string),
+        UNIT_TEST(test_nul_between_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 /* Who is at the other end of a TCP connection: the user of the socket that has our two ends the
  * other way round. sock_diag finds it at once, however many connections there are; where it is
- * missing, the table is read. */
+ * missing, the table is read.
+ *
+ * A connection that nobody has accepted yet is nobody's. It is in the queue of the one socket that
+ * listens at its end, and ends with it: as long as it is there, so is that one. */
 #include "../posix/posix.h"
 #include "tcp_table.h"
 
@@ -71,7 +74,8 @@ static struct diag_request diag_question(const struct tcp_end *source,
 /* Where no connection is left, the kernel takes a listener at its end for the answer: some other
  * process's that has the port now. */
 static bool is_asked_for(const struct inet_diag_msg *message, const struct diag_request *request) {
-    return message->idiag_state != TCP_LISTEN &&
+    bool listener = request->body.id.idiag_dport == 0;
+    return (message->idiag_state == TCP_LISTEN) == listener &&
            message->id.idiag_sport == request->body.id.idiag_sport &&
            message->id.idiag_dport == request->body.id.idiag_dport;
 }
@@ -97,7 +101,8 @@ static int diag_answer(int fd, const struct diag_request *request, struct tcp_ro
     return 0;
 }
 
-/* The kernel answers within the call that asks, so that nothing is waited for. */
+/* The kernel answers within the call that asks, so that nothing is waited for. No remote end: who
+ * listens at the local one. */
 static int diag_find(const struct tcp_end *local, const struct tcp_end *remote,
                      struct tcp_row *row) {
     struct diag_request request = diag_question(local, remote);
@@ -117,18 +122,61 @@ static bool is_shortage(int rc) {
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
 }
 
+static int ends_of(int fd, struct tcp_end *ours, struct tcp_end *peers) {
+    int rc = end_of(fd, getsockname, ours);
+    return rc == 0 ? end_of(fd, getpeername, peers) : rc;
+}
+
+/* The socket at the other end, which may be in a queue still, or left over from one that is gone.
+ */
+static int find_peer(const struct tcp_end *ours, const struct tcp_end *peers, struct tcp_row *row) {
+    int rc = diag_find(peers, ours, row) == 0 ? 0 : tcp_table_find(peers, ours, row);
+    return rc == -ENOENT || is_shortage(rc) ? -ESRCH : rc;
+}
+
 int os_tcp_peer_user(os_handle connection, uint32_t *user) {
     struct tcp_end ours = {.port = 0}, peers = {.port = 0};
     struct tcp_row row = {.user = 0};
-    int rc = end_of((int)connection, getsockname, &ours);
+    int rc = ends_of((int)connection, &ours, &peers);
     if (rc == 0)
-        rc = end_of((int)connection, getpeername, &peers);
-    if (rc < 0)
-        return rc;
-    if (diag_find(&peers, &ours, &row) < 0)
-        rc = tcp_table_find(&peers, &ours, &row);
-    if (rc == -ENOENT || is_shortage(rc) || (rc == 0 && row.kind != TCP_ROW_CONNECTED))
+        rc = find_peer(&ours, &peers, &row);
+    if (rc == 0 && row.kind != TCP_ROW_CONNECTED)
         return -ESRCH;
+    if (rc == 0)
+        *user = row.user;
+    return rc;
+}
+
+static bool is_listener(const struct tcp_row *row, void *arg) {
+    struct tcp_row *found = arg;
+    if (row->kind == TCP_ROW_LISTENING && !IN6_IS_ADDR_LOOPBACK(&row->local.address))
+        *found = *row;
+    return found->kind != TCP_ROW_LISTENING;
+}
+
+static int find_listener(const struct tcp_end *at, struct tcp_row *row) {
+    struct tcp_end from_nowhere = {.port = 0};
+    int rc = 0;
+    if (diag_find(at, &from_nowhere, row) == 0)
+        return 0;
+    row->kind = TCP_ROW_LEFTOVER;
+    rc = tcp_table_each(at->port, is_listener, row);
+    return is_shortage(rc) || (rc == 0 && row->kind != TCP_ROW_LISTENING) ? -ESRCH : rc;
+}
+
+int os_tcp_server_user(os_handle connection, uint32_t *user) {
+    struct tcp_end ours = {.port = 0}, peers = {.port = 0};
+    struct tcp_row row = {.user = 0}, listener = {.user = 0};
+    int rc = ends_of((int)connection, &ours, &peers);
+    if (rc == 0)
+        rc = find_peer(&ours, &peers, &row);
+    if (rc == 0 && row.kind != TCP_ROW_CONNECTED) {
+        rc = find_listener(&peers, &listener);
+        if (rc == 0) /* it may have been accepted meanwhile, and the listener be another one */
+            rc = find_peer(&ours, &peers, &row);
+        if (rc == 0 && row.kind != TCP_ROW_CONNECTED)
+            row.user = listener.user;
+    }
     if (rc == 0)
         *user = row.user;
     return rc;
