@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../os/os.h"
+#include "../protocol/own_server.h"
 
 enum {
     REST_MOST_MS = 1000, /* a connection that has rested longer is not used again */
@@ -184,25 +185,12 @@ static int send_all(struct connection *connection) {
     return rc;
 }
 
-/* Whose server it is, as the server asks of its clients. Where the system does not tell, the
- * daemon's word has to do. */
-static int check_server(const struct connection *connection) {
-    uv_os_fd_t handle;
-    uint32_t user = 0;
-    int rc = uv_fileno((const uv_handle_t *)&connection->tcp, &handle);
-    if (rc == 0)
-        rc = os_tcp_server_user((os_handle)handle, &user);
-    if (rc == -ESRCH)
-        return -ECONNRESET;
-    return rc == 0 && user != os_user_self() ? -EPERM : 0;
-}
-
 static void on_connected(uv_connect_t *connect, int status) {
     struct connection *connection = connect->data;
     if (connection->closed)
         return;
     if (status == 0)
-        status = check_server(connection);
+        status = own_server_check(&connection->tcp);
     connection->connected = status == 0;
     if (status == 0)
         status = send_all(connection);

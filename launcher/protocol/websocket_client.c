@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../os/os.h"
+#include "own_server.h"
 
 static void on_connected(uv_connect_t *request, int status) {
     struct websocket_client *client = request->data;
@@ -14,6 +15,13 @@ static void on_connected(uv_connect_t *request, int status) {
     if (status < 0) {
         error_set(&err, status, "cannot connect: %s", uv_strerror(status));
         websocket_stream_fail(stream, status, err.message);
+        return;
+    }
+    status = own_server_check(&stream->tcp);
+    if (status < 0) {
+        websocket_stream_fail(stream, status,
+                              status == -EPERM ? "a program of another user listens on the port"
+                                               : "the server closed the connection at once");
         return;
     }
     websocket_stream_start(stream);

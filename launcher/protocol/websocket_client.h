@@ -26,9 +26,10 @@ struct websocket_client_events {
 
     /* How it ended: a close code (1000 and up) if there was a closing handshake or we refused what
      * came, else a negative errno. -ECONNREFUSED: nobody listens, or no such server; -EACCES: the
-     * server does not want us, the token may be an old one; -ETIMEDOUT: no handshake in time, or
-     * silence; -ECONNRESET: the connection was lost; -ECANCELED: closed before it was open;
-     * -EPROTO: what answers is no WebSocket server. The reason is for people. */
+     * server does not want us, the token may be an old one; -EPERM: a program of another user,
+     * which was told nothing; -ETIMEDOUT: no handshake in time, or silence; -ECONNRESET: the
+     * connection was lost; -ECANCELED: closed before it was open; -EPROTO: what answers is no
+     * WebSocket server. The reason is for people. */
     void (*on_close)(void *context, struct websocket_client *client, int code, const char *why);
 };
 

@@ -1,17 +1,19 @@
 """F7: the extension's WebSocket client against servers of others, and against what no server should do."""
 import asyncio
+import os
 import socket
 import struct
+import sys
 
 import pytest
 
-from harness import LIMIT, free_ports
+from harness import LIMIT, Process, free_ports
 from websocket import (BINARY, CLOSE, FIN, PING, PONG, TEXT, TOKEN, Drive, Echo, Node, Raw, accept_of, close_payload,
                        frame, node_modules)
 
 websockets = pytest.importorskip("websockets")
 needs_ws = pytest.mark.skipif(not node_modules(), reason="the npm package ws is not there")
-EACCES, ECANCELED, ECONNREFUSED, ECONNRESET, EPROTO, ETIMEDOUT = 13, 125, 111, 104, 71, 110
+EPERM, EACCES, ECANCELED, ECONNREFUSED, ECONNRESET, EPROTO, ETIMEDOUT = 1, 13, 125, 111, 104, 71, 110
 
 
 # ---- servers of others ---------------------------------------------------------------------------
@@ -63,6 +65,21 @@ def test_F7_the_package_ws_as_server_that_refuses():
         with Drive(port, path="/else") as drive:
             code, why = drive.expect_close()
             assert code == -ECONNREFUSED and "400" in why
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another user can be had by root only")
+def test_F7_a_server_of_another_user_is_told_nothing():
+    """It would get the token, and could call the tools of the editor."""
+    listen = """
+import os, socket
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+server = socket.create_server(("127.0.0.1", 0))
+print("listening", server.getsockname()[1], flush=True)
+print("heard", server.accept()[0].recv(1000), flush=True)"""
+    with Process([sys.executable, "-c", listen]) as stranger:
+        with Drive(stranger.expect(r"^listening (\d+)$").group(1)) as drive:
+            assert drive.expect_close() == (-EPERM, "a program of another user listens on the port")
+        stranger.expect("^heard b''$")
 
 
 def test_F7_python_websockets_as_server():

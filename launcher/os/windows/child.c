@@ -32,6 +32,16 @@ int os_process_command(const struct os_identity *identity, char *out, size_t siz
     return 0;
 }
 
+uint32_t os_user_self(void) {
+    return 0;
+}
+
+int os_tcp_server_user(os_handle connection, uint32_t *user) {
+    (void)connection;
+    (void)user;
+    return -ENOSYS;
+}
+
 int64_t os_clock_ms(void) {
     ULONGLONG ticks = 0; /* of 100 ns, without those spent asleep */
     QueryUnbiasedInterruptTime(&ticks);

@@ -1,0 +1,16 @@
+#include "own_server.h"
+
+#include <errno.h>
+
+#include "../os/os.h"
+
+int own_server_check(const uv_tcp_t *tcp) {
+    uv_os_fd_t handle;
+    uint32_t user = 0;
+    int rc = uv_fileno((const uv_handle_t *)tcp, &handle);
+    if (rc == 0)
+        rc = os_tcp_server_user((os_handle)handle, &user);
+    if (rc == -ESRCH)
+        return -ECONNRESET;
+    return rc == 0 && user != os_user_self() ? -EPERM : 0;
+}
