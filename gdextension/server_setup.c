@@ -72,6 +72,8 @@ static void read_words(struct launch_setup *setup, const struct server_propertie
     add_number(words, "--grace-ms", &properties->grace_ms);
     add_number(words, "--stop-grace-ms", &properties->stop_grace_ms);
     add_number(words, "--idle-limit-ms", &properties->idle_limit_ms);
+    if (variant_is_true(&properties->hold_ports))
+        text_list_add(words, "--hold-ports");
     for (size_t i = 0; i < setup->aliases.count; i++) {
         text_list_add(words, "--owner-env");
         text_list_add(words, setup->aliases.items[i]);

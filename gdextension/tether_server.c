@@ -596,6 +596,7 @@ static const struct class_property properties[] = {
     {PROPERTY(grace_ms), .type = INT},
     {PROPERTY(stop_grace_ms), .type = INT},
     {PROPERTY(idle_limit_ms), .type = INT},
+    {PROPERTY(hold_ports), .type = BOOL},
     {PROPERTY(keep_on_exit), .type = BOOL},
     {PROPERTY(launcher), .type = STRING},
     {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools),

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from harness import BUILD, Process, TETHER, free_ports, run, wait_gone
+from harness import BUILD, LIMIT, Process, TETHER, free_ports, run, wait_gone
 from plugin_scene import shared_scene
 from scene import command_of, is_alive, kill
 from tether import SERVER, can_bind
@@ -131,6 +131,23 @@ def test_F8_two_servers_at_once_do_not_know_of_each_other(scene):
     scene.run('driver.servers.erase("main")')
     wait_gone(main_pid)
     wait_gone(daemon)
+
+
+def test_F5_sockets_that_the_launcher_holds_refuse_nobody(scene):
+    """The server is stopped while clients knock: they wait, and its successor answers."""
+    server = scene.server("held", command=[SERVER, "--listen-fds"], hold_ports=True, ready="http:/")
+    first = server.start()
+    server.forget()
+    server.do("restart")
+    answers = set()
+    while str(first) in answers or not answers:
+        with socket.create_connection(("127.0.0.1", server.http), LIMIT) as client:  # refused: the test fails
+            client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            text = client.makefile().read()
+        answers = {text.split()[-1]} if text else answers  # cut off by the end of the first
+    server.wait_state("ready")
+    assert answers == {str(server.server_pid())}
+    server.stop()
 
 
 def test_F8_server_with_one_port_only(scene):
