@@ -176,6 +176,8 @@ def build_scene(client):
 
 
 def test_F8_scene_is_built_run_and_undone(whole):
+    with whole.client():
+        pass  # from here on the tools are there, and so is what new clients are told of them
     with whole.client() as client:
         tools = client.tools()
         assert OWN_TOOLS < set(tools) and len(tools) > 40
@@ -251,7 +253,7 @@ def test_E6_F7_call_while_the_editor_imports_is_told_so(whole):
     with whole.client() as client, whole.client() as other:
         wait_until(lambda: "greet" in client.tools(), "the tools are there")
         whole.run(ADD_IMPORTER)
-        until(client, "file_import", lambda state: state["valid"], path="res://a.slow")
+        steadily(lambda: client.call("file_import", path="res://a.slow")["valid"] or None)  # once it has been found
         whole.run('driver.kept["importer"].msec = 6500')
         importing = Meanwhile(client, "file_import", path="res://a.slow", reimport=True)
         whole.scene.process.expect("foreign: importing for 6500")
@@ -357,6 +359,7 @@ def test_F8_A5_two_editors_and_one_that_dies_in_a_call(tmp_path):
                 client.call("editors_list")["editors"]), "two editors")
             assert {editor["project"] for editor in editors} == {"first", "second"}
             client.call("editor_select", editor="second")
+            wait_until(lambda: len(client.tools()) > len(OWN_TOOLS), "the second editor's tools are there")
             assert client.call("editor_state")["project"] == "second"
             first.run('driver.get_tree().root.find_child("TetherControl", true, false).server.mark_active()')
             wait_until(lambda: client.call("editor_state")["project"] == "first", "the first one is active")

@@ -196,7 +196,8 @@ def test_F8_A10_launcher_that_hangs_holds_up_no_frame_and_no_other_server(tmp_pa
         never = scene.server("never", launcher=launcher)
         never.do("start")
         launcher = launcher_pid()
-        assert never.call("get_state") == "launching" and is_alive(launcher)
+        never.wait_state("launching")
+        assert is_alive(launcher)
         for order in ("stop", "restart", "start"):
             never.do(order)  # none of which waits
 
