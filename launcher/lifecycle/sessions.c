@@ -5,18 +5,17 @@
 
 /* ---- Questions ---- */
 
-static struct lifecycle_session *session_find(struct lifecycle *l, uint32_t id) {
+const struct lifecycle_session *lifecycle_session_find(const struct lifecycle *l, uint32_t id) {
     for (uint32_t i = 0; id != 0 && i < l->session_count; i++)
         if (l->sessions[i].id == id)
             return &l->sessions[i];
     return NULL;
 }
 
-const struct lifecycle_session *lifecycle_session_find(const struct lifecycle *l, uint32_t id) {
-    for (uint32_t i = 0; id != 0 && i < l->session_count; i++)
-        if (l->sessions[i].id == id)
-            return &l->sessions[i];
-    return NULL;
+/* The same, to be changed. */
+static struct lifecycle_session *session_find(struct lifecycle *l, uint32_t id) {
+    const struct lifecycle_session *s = lifecycle_session_find(l, id);
+    return s ? &l->sessions[s - l->sessions] : NULL;
 }
 
 bool lifecycle_session_counts(const struct lifecycle_session *s) {
