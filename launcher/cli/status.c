@@ -90,7 +90,7 @@ static int watch(const struct options *options, struct client *client) {
     struct error err = {0};
     bool is_last = false;
     json_t *message;
-    while (!client_output_ended() && (message = client_receive(client, -1)) != NULL) {
+    while ((message = client_follow(client)) != NULL) {
         if (strcmp(message_text(message, "type"), "state") == 0) {
             is_last = strncmp(message_text(message, "state"), "stop", 4) == 0;
             if (!options->json)
