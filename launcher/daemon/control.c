@@ -215,7 +215,9 @@ static const struct {
                                    "this daemon is ending; start afresh when it is gone"},
     [LIFECYCLE_ANSWER_FULL] = {"full", "there are too many sessions; close some"},
     [LIFECYCLE_ANSWER_OTHER_EDITORS] = {"in-use", "other editors use this server"},
-    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = {"in-use", "others use this server"},
+    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = {"in-use",
+                                         "others use this server, or it was started by hand: "
+                                         "`tether stop` ends it"},
 };
 
 static void greet(struct session *session) {

@@ -201,8 +201,7 @@ void sessions_closed(struct turn *t, uint32_t id) {
 
 /* Whether the server has nobody left after this editor has left for good. */
 static bool leave_ends(const struct lifecycle *l, const struct lifecycle_process *leaver) {
-    return l->ownership != LIFECYCLE_UNARMED && sessions_counting(l) == 0 &&
-           !owner_objects(l, leaver);
+    return sessions_counting(l) == 0 && !owner_objects(l, leaver);
 }
 
 static void session_leave_for_good(struct turn *t, struct lifecycle_session *s) {
