@@ -203,7 +203,7 @@ static json_t *sessions_json(const struct daemon *daemon, uint32_t *total) {
     for (uint32_t i = 0; i < daemon->life.session_count; i++) {
         const struct lifecycle_session *known = &daemon->life.sessions[i];
         json_t *session;
-        if (known->role == LIFECYCLE_ROLE_CLI || (*total)++ >= SESSIONS_LISTED)
+        if (known->role == LIFECYCLE_ROLE_CLI || (*total)++ >= SESSIONS_LISTED || left == 0)
             continue;
         session = session_json(daemon, known);
         size_t size = json_dumpb(session, NULL, 0, JSON_COMPACT) + 1; /* and a comma */

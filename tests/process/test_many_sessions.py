@@ -186,3 +186,5 @@ def test_A5_a_thousand_sessions_with_odd_names_are_told_in_one_line_and_recorded
             status = instance.cli("status", "--json")
             assert status.status == 0 and json.loads(status.output)["why"] == "1000 sessions"
             assert re.search(r"^session   … and 9\d\d more$", instance.cli("status").output, re.MULTILINE)
+        with watch(instance) as control:
+            wait_for(control, lambda s: s["sessions_total"] == 0)
