@@ -166,9 +166,18 @@ static int run_command(const struct command *command, char **argv, char **words)
     return command->run(&options);
 }
 
-int cli_main(int argc, char **argv) {
+/* What a command has printed may be written only now. A reader that has gone has had enough. */
+static int finish_output(int code) {
+    int rc = fflush(stdout) != 0 ? -errno : 0;
+    if ((rc == 0 && !ferror(stdout)) || os_reader_gone(1))
+        return code;
+    fprintf(stderr, "tether: cannot write to standard output%s%s\n", rc < 0 ? ": " : "",
+            rc < 0 ? strerror(-rc) : "");
+    return code == EXIT_FINE ? EXIT_FAILED : code;
+}
+
+static int run_words(int argc, char **argv) {
     const struct command *command;
-    os_stdio_ensure();
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;
@@ -181,4 +190,9 @@ int cli_main(int argc, char **argv) {
     if (is_help_flag(argv[2]))
         return command_help(argv + 1);
     return run_command(command, argv, argv + 2);
+}
+
+int cli_main(int argc, char **argv) {
+    os_stdio_ensure();
+    return finish_output(run_words(argc, argv));
 }

@@ -238,8 +238,15 @@ json_t *client_receive_telling(struct client *client, const char *what) {
     return message;
 }
 
-bool client_output_ended(void) {
-    return fflush(stdout) != 0 || ferror(stdout);
+json_t *client_follow(struct client *client) {
+    while (fflush(stdout) == 0 && !ferror(stdout)) {
+        uv_run(&client->loop, UV_RUN_NOWAIT);
+        if (client->closed || json_array_size(client->inbox) > 0)
+            return client_receive(client, 0);
+        if (!os_wait_input((os_handle)uv_backend_fd(&client->loop), 1))
+            break;
+    }
+    return NULL;
 }
 
 bool client_wait_closed(struct client *client, int64_t limit_ms) {

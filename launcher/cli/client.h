@@ -37,12 +37,12 @@ struct client *client_open(const struct options *options, json_t **welcome, stru
 /* Ends what client_open began; also accepts NULL. */
 void client_close(struct client *client, json_t *welcome);
 
-/* True when nobody reads standard output any more; flushes it. */
-bool client_output_ended(void);
-
 /* The next message: a new reference; NULL if the connection has ended or the time is over. A
  * negative limit waits for ever. */
 json_t *client_receive(struct client *client, int64_t limit_ms);
+
+/* Waits for the next message as long as somebody reads standard output, which is flushed before. */
+json_t *client_follow(struct client *client);
 
 /* Waits for the next message for ever, and tells the person at a terminal what for if that takes
  * more than a second. */

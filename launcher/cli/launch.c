@@ -232,30 +232,25 @@ static bool is_ok(json_t *reply) {
     return ok;
 }
 
-/* An older daemon makes room for us if nobody else uses it. */
-static bool replaced(struct client *client, const json_t *welcome,
-                     const struct lifecycle_process *owner) {
-    json_t *request;
-    if (version_compare(tether_version, message_text(welcome, "version")) <= 0)
-        return false;
-    request = owner->pid ? process_json((int64_t)owner->pid, owner->start) : json_object();
+/* An older daemon makes room for us if it had an owner, and nobody else uses it. */
+static bool replaced(struct client *client, const struct lifecycle_process *owner) {
+    json_t *request = owner->pid ? process_json((int64_t)owner->pid, owner->start) : json_object();
     json_object_set_new(request, "type", json_string("handover"));
     return is_ok(client_request(client, request, 5000)) &&
            client_wait_closed(client, HANDSHAKE_MOST_MS);
 }
 
-/* Takes the state as it was before, and returns it as it is afterwards: a change that was told
- * while the reply was awaited has been passed over, and nobody would tell it again. */
-static json_t *register_owner(struct client *client, const struct options *options, json_t *state) {
-    const struct lifecycle_process *owner = &options->owner;
-    json_t *request, *newer;
-    if (owner->pid == 0)
-        return state;
-    request = process_json((int64_t)owner->pid, owner->start);
+static void register_owner(struct client *client, const struct options *options) {
+    json_t *request = process_json((int64_t)options->owner.pid, options->owner.start);
     json_object_set_new(request, "type", json_string("adopt"));
     json_object_set_new(request, "role", json_string(options->owner_is_front ? "front" : "editor"));
     json_decref(client_request(client, request, 5000));
-    newer = client_request(client, json_pack("{s:s}", "type", "status"), 5000);
+}
+
+/* Takes the state as it was before a request, and returns it as it is afterwards: a change that was
+ * told while the reply was awaited has been passed over, and nobody would tell it again. */
+static json_t *renewed(struct client *client, json_t *state) {
+    json_t *newer = client_request(client, json_pack("{s:s}", "type", "status"), 5000);
     if (!newer)
         return state;
     json_decref(state);
@@ -286,14 +281,19 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
     struct error err = {0};
     enum outcome outcome = AGAIN;
     json_t *state = client_hello(client, &err);
+    const struct lifecycle_process *owner = &launch->options.owner;
+    bool is_older = version_compare(message_text(state, "version"), tether_version) < 0;
     if (!state && err.code != -EAGAIN)
         return give_up(launch, EXIT_FAILED, err.message);
     if (!state && client->closed)
         return UNANSWERED;
     if (!state)
         client_wait_closed(client, HANDSHAKE_MOST_MS);
-    else if (!replaced(client, state, &launch->options.owner)) {
-        state = register_owner(client, &launch->options, state);
+    else if (!is_older || !replaced(client, owner)) {
+        if (owner->pid)
+            register_owner(client, &launch->options);
+        if (owner->pid || is_older)
+            state = renewed(client, state);
         if (!is_settled(state)) {
             char path[OS_SOCKET_PATH_MAX];
             control_path(launch, path);

@@ -58,7 +58,7 @@ static int follow(const struct options *options) {
                              10000);
     print_lines(json_object_get(message, "lines"));
     json_decref(message);
-    while (!client_output_ended() && (message = client_receive(client, -1)) != NULL) {
+    while ((message = client_follow(client)) != NULL) {
         print_message(message);
         json_decref(message);
     }

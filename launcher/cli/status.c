@@ -49,6 +49,8 @@ static void print_server(const json_t *state) {
 
 static void print_people(const json_t *state) {
     const json_t *owner = json_object_get(state, "owner"), *session;
+    const json_t *sessions = json_object_get(state, "sessions");
+    int64_t unlisted = message_number(state, "sessions_total", 0);
     size_t i;
     if (json_is_object(owner)) {
         const json_t *alive = json_object_get(owner, "alive");
@@ -57,13 +59,16 @@ static void print_people(const json_t *state) {
                : json_is_false(alive) ? "dead"
                                       : "cannot be looked at");
     }
-    json_array_foreach(json_object_get(state, "sessions"), i, session) {
+    json_array_foreach(sessions, i, session) {
         printf("session   %s, process %" PRId64 ", %s", message_text(session, "role"),
                message_number(session, "pid", 0), message_text(session, "link"));
         if (message_text(session, "project")[0])
             printf(", %s", message_text(session, "project"));
         putchar('\n');
     }
+    unlisted -= (int64_t)json_array_size(sessions);
+    if (unlisted > 0)
+        printf("session   … and %" PRId64 " more\n", unlisted);
 }
 
 static void print_state(const struct options *options, json_t *state) {
@@ -98,7 +103,7 @@ static int watch(const struct options *options, struct client *client) {
     struct error err = {0};
     bool is_last = false;
     json_t *message;
-    while (!client_output_ended() && (message = client_receive(client, -1)) != NULL) {
+    while ((message = client_follow(client)) != NULL) {
         if (strcmp(message_text(message, "type"), "state") == 0) {
             is_last = strncmp(message_text(message, "state"), "stop", 4) == 0;
             if (!options->json)

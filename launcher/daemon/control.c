@@ -16,6 +16,7 @@ enum {
     BACKLOG = 128,
     HELLO_PATIENCE_MS = 100, /* then it is taken for one that never says hello */
     LOG_LINES_MOST = 5000,
+    NAME_MOST = 120,    /* of what a client says of itself: it stands in every state */
     LAST_WORD_MS = 300, /* for the last state to go out before the daemon ends */
 };
 
@@ -126,10 +127,14 @@ static void on_no_hello(uv_timer_t *timer) {
     introduce(timer->data, LIFECYCLE_ROLE_ANONYMOUS, 0, NULL);
 }
 
-static char *copy_text(const char *text) {
-    size_t size = strlen(text) + 1;
-    char *copy = size > 1 && size <= 1024 ? malloc(size) : NULL;
-    return copy ? memcpy(copy, text, size) : NULL;
+static char *copy_name(const char *text) {
+    size_t length = utf8_cut(text, NAME_MOST);
+    char *copy = length ? malloc(length + 1) : NULL;
+    if (!copy)
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    return copy;
 }
 
 static uint32_t parse_session_id(const char *text) {
@@ -190,9 +195,9 @@ static void on_hello(struct session *session, const json_t *message) {
         if (!find(session->control, resume) && before && !before->connected)
             resume = before->id; /* the same process comes back, or comes after its launcher */
         session->greeted = true;
-        session->project = copy_text(hello.project);
-        session->version = copy_text(hello.version);
-        session->godot = copy_text(hello.godot);
+        session->project = copy_name(hello.project);
+        session->version = copy_name(hello.version);
+        session->godot = copy_name(hello.godot);
         introduce(session, role, resume, &call);
     }
 }
@@ -210,7 +215,9 @@ static const struct {
                                    "this daemon is ending; start afresh when it is gone"},
     [LIFECYCLE_ANSWER_FULL] = {"full", "there are too many sessions; close some"},
     [LIFECYCLE_ANSWER_OTHER_EDITORS] = {"in-use", "other editors use this server"},
-    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = {"in-use", "others use this server"},
+    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = {"in-use",
+                                         "others use this server, or it was started by hand: "
+                                         "`tether stop` ends it"},
 };
 
 static void greet(struct session *session) {
@@ -228,9 +235,9 @@ static void greet(struct session *session) {
 /* "editor 4711 (My Game)"; returns its length, as snprintf does. */
 static size_t name_editor(const struct session *s, char *out, size_t size, bool is_next) {
     const char *project = s->project ? s->project : "";
-    int length = snprintf(out, size, "%seditor %lld%s%.*s%s", is_next ? ", " : "",
-                          (long long)s->process.pid, project[0] ? " (" : "",
-                          (int)utf8_cut(project, 100), project, project[0] ? ")" : "");
+    int length =
+        snprintf(out, size, "%seditor %lld%s%s%s", is_next ? ", " : "", (long long)s->process.pid,
+                 project[0] ? " (" : "", project, project[0] ? ")" : "");
     return (size_t)length;
 }
 

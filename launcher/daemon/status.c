@@ -3,14 +3,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "../protocol/lines.h"
 #include "../protocol/message.h"
 #include "../protocol/version.h"
-#include "../utf8.h"
 #include "daemon.h"
 
+/* A state is one line of the protocol, and one file, which both have a limit. */
 enum {
-    SESSIONS_LISTED = 100, /* a state is one line of the protocol, which has a limit … */
-    NAME_LISTED = 120,     /* … and so has a name in it */
+    SESSIONS_LISTED = 100,
+    SESSIONS_BYTES = LINES_MAX - 24 * 1024, /* the rest has room for a reason that is all escapes */
 };
 
 /* ---- in words ---- */
@@ -149,8 +150,10 @@ static json_t *server_json(const struct daemon *daemon) {
     json_object_set_new(server, "failure",
                         life->failure ? json_string(lifecycle_failure_name(life->failure))
                                       : json_null());
-    if (life->server == LIFECYCLE_STOPPED)
+    if (life->server == LIFECYCLE_STOPPED) {
         json_object_set_new(server, "ports_free", json_boolean(daemon->ports_free));
+        json_object_set_new(server, "processes_left", json_boolean(life->survivors));
+    }
     return server;
 }
 
@@ -185,38 +188,48 @@ static json_t *session_json(const struct daemon *daemon, const struct lifecycle_
                         json_string(lifecycle_link_name((enum lifecycle_link)known->link)));
     json_object_set_new(json, "counts", json_boolean(lifecycle_session_counts(known)));
     if (record && record->project)
-        json_object_set_new(json, "project",
-                            json_stringn(record->project, utf8_cut(record->project, NAME_LISTED)));
+        json_object_set_new(json, "project", json_string(record->project));
     if (record && record->version)
-        json_object_set_new(json, "version",
-                            json_stringn(record->version, utf8_cut(record->version, NAME_LISTED)));
+        json_object_set_new(json, "version", json_string(record->version));
     if (record && record->godot)
-        json_object_set_new(json, "godot",
-                            json_stringn(record->godot, utf8_cut(record->godot, NAME_LISTED)));
+        json_object_set_new(json, "godot", json_string(record->godot));
     return json;
 }
 
-static json_t *sessions_json(const struct daemon *daemon) {
+/* The oldest sessions, as many as there is room for; and how many there are in all. */
+static json_t *sessions_json(const struct daemon *daemon, uint32_t *total) {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < daemon->life.session_count; i++)
-        if (daemon->life.sessions[i].role != LIFECYCLE_ROLE_CLI &&
-            json_array_size(list) < SESSIONS_LISTED)
-            json_array_append_new(list, session_json(daemon, &daemon->life.sessions[i]));
+    size_t left = SESSIONS_BYTES;
+    *total = 0;
+    for (uint32_t i = 0; i < daemon->life.session_count; i++) {
+        const struct lifecycle_session *known = &daemon->life.sessions[i];
+        json_t *session;
+        if (known->role == LIFECYCLE_ROLE_CLI || (*total)++ >= SESSIONS_LISTED || left == 0)
+            continue;
+        session = session_json(daemon, known);
+        size_t size = json_dumpb(session, NULL, 0, JSON_COMPACT) + 1; /* and a comma */
+        left = size < left ? left - size : 0;
+        if (left > 0)
+            json_array_append(list, session);
+        json_decref(session);
+    }
     return list;
 }
 
 json_t *status_json(const struct daemon *daemon, const char *type) {
     char why[160];
+    uint32_t total;
+    json_t *sessions = sessions_json(daemon, &total);
     struct os_identity guard = supervisor_guard(&daemon->supervisor);
     status_why(daemon, why, sizeof why);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:s}",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:s}",
                      "type", type, "version", tether_version, "instance", daemon->instance, "state",
                      lifecycle_server_name(daemon->life.server), "ownership",
                      lifecycle_ownership_name(daemon->life.ownership), "daemon",
                      identity_json(daemon->self), "guard", identity_json(guard), "server",
                      server_json(daemon), "guard_pid", (json_int_t)guard.pid, "owner",
-                     owner_json(&daemon->life), "sessions", sessions_json(daemon), "restarts",
-                     (json_int_t)daemon->life.restarts, "uptime_ms",
+                     owner_json(&daemon->life), "sessions", sessions, "sessions_total",
+                     (json_int_t)total, "restarts", (json_int_t)daemon->life.restarts, "uptime_ms",
                      (json_int_t)(os_clock_ms() - daemon->started_at), "why", why);
 }
 

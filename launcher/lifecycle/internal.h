@@ -60,7 +60,8 @@ void owner_seen(struct turn *, const struct lifecycle_process *, enum lifecycle_
 /* The process gave up its interest: if it is the owner, another session's process takes over. */
 void owner_release(struct turn *, const struct lifecycle_process *);
 
-/* Whether there is an owner other than this process that lives, or may. */
+/* Whether there is an owner other than this process that lives, or may. So there is for a server
+ * without an owner: whoever started it by hand. */
 bool owner_objects(const struct lifecycle *, const struct lifecycle_process *);
 
 /* Brings ownership in line with the owner's liveness and the sessions, and does what is due. */

@@ -265,7 +265,7 @@ enum lifecycle_answer {
     LIFECYCLE_ANSWER_STOPPING,      /* refused: this daemon is about to end, start afresh */
     LIFECYCLE_ANSWER_FULL,          /* refused: no room for another session */
     LIFECYCLE_ANSWER_OTHER_EDITORS, /* stop refused without force */
-    LIFECYCLE_ANSWER_OTHER_SESSIONS /* hand-over refused: a session, or an owner without one */
+    LIFECYCLE_ANSWER_OTHER_SESSIONS /* hand-over refused: a session, an owner, or no owner ever */
 };
 
 /* Belongs to the caller; only the first *_count entries of the lists mean anything. */

@@ -85,8 +85,8 @@ void owner_release(struct turn *t, const struct lifecycle_process *process) {
 }
 
 bool owner_objects(const struct lifecycle *l, const struct lifecycle_process *process) {
-    return l->ownership != LIFECYCLE_UNARMED && l->owner_liveness != LIFECYCLE_DEAD &&
-           !process_same(&l->owner, process);
+    return l->ownership == LIFECYCLE_UNARMED ||
+           (l->owner_liveness != LIFECYCLE_DEAD && !process_same(&l->owner, process));
 }
 
 bool owner_settle(struct turn *t) {

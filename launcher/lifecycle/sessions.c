@@ -5,18 +5,17 @@
 
 /* ---- Questions ---- */
 
-static struct lifecycle_session *session_find(struct lifecycle *l, uint32_t id) {
+const struct lifecycle_session *lifecycle_session_find(const struct lifecycle *l, uint32_t id) {
     for (uint32_t i = 0; id != 0 && i < l->session_count; i++)
         if (l->sessions[i].id == id)
             return &l->sessions[i];
     return NULL;
 }
 
-const struct lifecycle_session *lifecycle_session_find(const struct lifecycle *l, uint32_t id) {
-    for (uint32_t i = 0; id != 0 && i < l->session_count; i++)
-        if (l->sessions[i].id == id)
-            return &l->sessions[i];
-    return NULL;
+/* The same, to be changed. */
+static struct lifecycle_session *session_find(struct lifecycle *l, uint32_t id) {
+    const struct lifecycle_session *s = lifecycle_session_find(l, id);
+    return s ? &l->sessions[s - l->sessions] : NULL;
 }
 
 bool lifecycle_session_counts(const struct lifecycle_session *s) {
@@ -202,8 +201,7 @@ void sessions_closed(struct turn *t, uint32_t id) {
 
 /* Whether the server has nobody left after this editor has left for good. */
 static bool leave_ends(const struct lifecycle *l, const struct lifecycle_process *leaver) {
-    return l->ownership != LIFECYCLE_UNARMED && sessions_counting(l) == 0 &&
-           !owner_objects(l, leaver);
+    return sessions_counting(l) == 0 && !owner_objects(l, leaver);
 }
 
 static void session_leave_for_good(struct turn *t, struct lifecycle_session *s) {

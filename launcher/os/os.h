@@ -318,6 +318,12 @@ int64_t os_write_now(os_handle handle, const void *data, size_t length);
 /* Whether os_write_now would write something, within so long. */
 bool os_wait_writable(os_handle handle, int limit_ms);
 
+/* Waits until there is something to read; false when nobody reads the output any more. */
+bool os_wait_input(os_handle input, os_handle output);
+
+/* Whether what is written there is read by nobody, for its reader has gone. */
+bool os_reader_gone(os_handle output);
+
 /* Returns the count, 0 at the end, or -errno (-EAGAIN: nothing is there now). */
 int64_t os_read(os_handle handle, void *out, size_t size);
 

@@ -219,13 +219,14 @@ def test_A5_other_editors_are_asked_for_before_their_server_is_stopped(dock):
     assert dock.calls()[3:] == ["restart force"]
 
 
-@pytest.mark.parametrize("theirs, flag, words", [
-    ("0.2.0", False, "newer than this addon"), ("0.0.9", False, "Other editors use it"),
-    ("0.2.0", True, "Update the addon"), ("0.10.0", False, "newer than this addon")])
-def test_F6_another_version_of_the_daemon_is_explained(dock, theirs, flag, words):
+@pytest.mark.parametrize("theirs, more, words", [
+    ("0.2.0", {}, "newer than this addon"), ("0.0.9", {}, "Other editors use it"),
+    ("0.0.9", {"ownership": "unarmed"}, "started by hand"),
+    ("0.2.0", {"newer_daemon_refused": True}, "Update the addon"), ("0.10.0", {}, "newer than this addon")])
+def test_F6_another_version_of_the_daemon_is_explained(dock, theirs, more, words):
     dock.be_ready()
     assert not any("Tether" in text for text in dock.texts())
-    dock.be("ready", {"daemon_version": theirs, "newer_daemon_refused": flag})
+    dock.be("ready", dict(more, daemon_version=theirs))
     assert any(words in text and theirs in text for text in dock.texts())
 
 

@@ -8,7 +8,7 @@ import pytest
 from harness import TETHER, free_ports, run, wait_gone
 from plugin_scene import Server, shared_scene
 from scene import NEWER, environment_of, kill, owner_variables, wait_until
-from tether import SERVER, identity
+from tether import SERVER, identity, start_owner
 
 ALIAS = "MY_PLUGIN_OWNER_PID"
 SHIM = os.path.join(os.path.dirname(__file__), "environment_shim.c")
@@ -108,7 +108,9 @@ def test_A2_owner_is_told_on_every_spawn_path_while_threads_read_the_environment
 def test_A2_owner_is_told_when_a_newer_release_takes_over(scene):
     ports = free_ports()
     env = {"TETHER_STATE_DIR": scene.state_dir}
-    old = run([TETHER, "launch", "--http-port", str(ports[0]), "--ws-port", str(ports[1]), "--", SERVER], env)
+    with start_owner() as gone:  # else it would be somebody's, and stay
+        owner = ["--owner-pid", str(gone.pid), "--grace-ms", "600000"]
+    old = run([TETHER, "launch", *owner, "--http-port", str(ports[0]), "--ws-port", str(ports[1]), "--", SERVER], env)
     old = json.loads(old.output.splitlines()[-1])
     assert old["result"] == "started"
     server = scene.server("handover", ports, owner_aliases=[ALIAS], launcher=NEWER)

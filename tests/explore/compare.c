@@ -81,6 +81,8 @@ static void compare_answer(struct watch *w) {
     if (w->out->answer == w->answer)
         return;
     int rule = kind == LIFECYCLE_ON_STOP || kind == LIFECYCLE_ON_HANDOVER ? 1 : 3;
+    if (kind == LIFECYCLE_ON_HANDOVER && w->g->owner == 0)
+        rule = 5;
     if (w->answer == LIFECYCLE_ANSWER_STOPPING || w->out->answer == LIFECYCLE_ANSWER_STOPPING)
         rule = 7;
     watch_broken(w, rule, "the answer is '%s' instead of '%s'",

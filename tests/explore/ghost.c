@@ -204,8 +204,9 @@ static void on_stop(struct watch *w, unsigned caller, bool force) {
 
 static void on_handover(struct watch *w, unsigned caller) {
     const struct ghost *g = w->g;
-    bool owner_objects = g->owner != 0 && g->owner != caller && g->owner_liveness != LIFECYCLE_DEAD;
-    if ((ghost_count_without(w, caller) > 0 || owner_objects) && !ghost_ending(g)) {
+    bool by_hand = g->owner == 0;
+    bool owner_objects = !by_hand && g->owner != caller && g->owner_liveness != LIFECYCLE_DEAD;
+    if ((ghost_count_without(w, caller) > 0 || owner_objects || by_hand) && !ghost_ending(g)) {
         w->answer = LIFECYCLE_ANSWER_OTHER_SESSIONS;
         return;
     }

@@ -1,11 +1,14 @@
 """The built program, started as a user would."""
 import json
 import os
+import socket
 import subprocess
 
 import pytest
 
-from harness import TETHER, run
+from harness import LIMIT, TETHER, run
+from scene import wait_until
+from tether import Instance
 
 
 def test_version_is_one_line():
@@ -62,3 +65,52 @@ def test_a_failed_start_tells_its_reason_once(state_dir):
     result = run([TETHER, "run", "--ready", "none", "--", "/no/such/server"], {"TETHER_STATE_DIR": state_dir})
     assert result.status == 1 and result.output.count("/no/such/server") == 1, result.output
     assert "no owner" in result.output.splitlines()[0]
+
+
+# ---- output that nobody takes --------------------------------------------------------------------
+
+@pytest.mark.parametrize("command", [["version"], ["version", "--json"], ["help"], ["help", "stop"],
+                                     ["run", "--help"], ["sweep"], ["doctor"], ["doctor", "--json"]])
+def test_a_failed_write_is_told_and_is_a_failure(state_dir, command):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TETHER] + command, env=dict(os.environ, TETHER_STATE_DIR=state_dir), stdout=full,
+                              stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "tether: cannot write to standard output: No space left on device\n"
+
+
+def test_a_failed_write_of_what_runs_is_told_and_is_a_failure(state_dir):
+    """Also when it is more than what waits in memory, so that it fails in the middle."""
+    with Instance(state_dir) as one, open("/dev/full", "w") as full:
+        one.launch("--ready", "none", command=["sh", "-c", "seq -f %040g 2000; echo the end; exec sleep 1000"])
+        with one.control() as control:
+            control.hello("cli")
+            wait_until(lambda: (control.request("logs", n=1)["lines"] or [""])[-1].endswith(" end"), "all is written")
+        for command in (["status"], ["status", "--json"], ["status", "--watch"], ["logs", "-n", "2001"], ["logs", "-f"],
+                        ["launch"], ["restart"], ["stop"]):
+            done = subprocess.run(one.argv(*command), env=dict(os.environ, **one.env), stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+            assert done.returncode == 1, command
+            assert done.stderr.startswith("tether: cannot write to standard output"), command
+            assert done.stderr.count("\n") == 1, command
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+@pytest.mark.parametrize("command", [["status", "--watch"], ["status", "--json", "--watch"], ["logs", "-f"]])
+def test_what_follows_ends_with_its_reader(state_dir, command, kind):
+    """As in `tether status --watch | head -1`, without waiting for the next change."""
+    with Instance(state_dir) as one:
+        one.launch("--ready", "none", command=["sh", "-c", "echo here; exec sleep 1000"])
+        with one.control() as control:
+            control.hello("cli")
+            wait_until(lambda: control.request("logs", n=1)["lines"], "something is written")
+        reader, writer = (os.pipe() if kind == "pipe" else [end.detach() for end in socket.socketpair()])
+        with subprocess.Popen(one.argv(*command), env=dict(os.environ, **one.env), stdout=writer,
+                              stderr=subprocess.PIPE) as process:
+            os.close(writer)
+            try:
+                assert os.read(reader, 1) != b""
+                os.close(reader)
+                assert process.wait(LIMIT / 2) == 0 and process.stderr.read() == b""
+            finally:
+                process.kill()

@@ -1,11 +1,14 @@
 """The stop grace is for those who were asked to end."""
+import json
 import os
+import socket
 import sys
 import time
 
 import pytest
 
 from harness import wait_gone
+from scene import wait_until
 from tether import SERVER, Instance
 
 LONG_MS = 25000
@@ -49,3 +52,60 @@ def test_D2_a_process_whose_first_thread_has_ended_is_asked_too(state_dir):
             assert run.wait() == 0
             assert "no process is left" in run.output
         assert time.monotonic() - began < LONG_MS / 2000
+
+
+# ---- what is left all the same -------------------------------------------------------------------
+
+def test_D3_stop_tells_a_port_that_is_not_free(state_dir):
+    with Instance(state_dir) as one, socket.socket() as port:
+        one.launch("--ready", "none", command=["sleep", "1000"])
+        port.bind(("127.0.0.1", one.ws))
+        port.listen()
+        stop = one.cli("stop")
+        assert stop.status == 1
+        assert stop.output.startswith("tether: stopped, but port %d is held by process %d" % (one.ws, os.getpid()))
+        assert stop.output.count("\n") == 1
+
+
+class Freezer:
+    """A place for processes in which not even SIGKILL is acted upon. For root, where there is cgroup v1."""
+
+    def __init__(self):
+        self.path = "/sys/fs/cgroup/freezer/tether-test-%d" % os.getpid()
+        try:
+            os.mkdir(self.path)
+            with open(self.path + "/freezer.state"):
+                pass
+        except OSError as error:
+            pytest.skip("no freezer here: %s" % error)
+
+    def write(self, name, text):
+        with open(os.path.join(self.path, name), "w") as file:
+            file.write(text)
+
+    def freeze(self, pid):
+        self.write("cgroup.procs", str(pid))
+        self.write("freezer.state", "FROZEN")
+        wait_until(lambda: open(self.path + "/freezer.state").read() == "FROZEN\n", "it is frozen")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.write("freezer.state", "THAWED")
+        wait_until(lambda: open(self.path + "/cgroup.procs").read() == "", "nobody is left in it")
+        os.rmdir(self.path)
+
+
+def test_D2_stop_tells_processes_that_the_system_does_not_end(state_dir):
+    with Instance(state_dir, "--stop-grace-ms", "50") as one, Freezer() as freezer:
+        server = one.launch()["server_pid"]
+        guard = one.status()["guard_pid"]
+        freezer.freeze(server)
+        stop = one.cli("stop")
+        assert stop.status == 1 and "stopped\n" not in stop.output
+        assert "tether: stopped, but the system does not let go of processes of the server: %d;" % server in stop.output
+        assert "tether: stopped, but port %d is held by process %d" % (one.http, server) in stop.output
+        findings = json.loads(one.cli("doctor", "--json").output)["findings"]
+        assert any(finding["what"] == "orphan" and str(server) in finding["text"] for finding in findings)
+    wait_gone(guard)

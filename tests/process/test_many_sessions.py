@@ -161,3 +161,30 @@ def test_F2_a_peer_that_reads_again_gets_the_newest_state_and_not_all_of_them(st
 
 def names_project(state, project):
     return any(session.get("project") == project for session in state["sessions"])
+
+
+# ---- names that make states long ----
+
+ODD = {"quotes": '"\\' * 500, "controls": "\x01\x1f\x7f" * 300, "four bytes": "x" + "\U0001F3AE" * 300}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_A5_a_thousand_sessions_with_odd_names_are_told_in_one_line_and_recorded(state_dir, name):
+    """State, record, and what is said of them: none is longer than a line, and what is left out is counted."""
+    hello = {"project": ODD[name], "version": ODD[name], "godot": ODD[name]}
+    with Instance(state_dir) as instance:
+        instance.launch()
+        with Holders(instance, 4, 250, **hello), instance.control() as control:
+            control.hello("cli")
+            state = control.request("status")
+            for record in (state, json.loads(instance.log("state.json"))):
+                assert len(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()) < 65536
+                assert record["sessions_total"] == 1000 and 20 < len(record["sessions"]) <= 100
+                session = record["sessions"][-1]
+                for key in hello:
+                    assert hello[key].startswith(session[key]) and 117 <= len(session[key].encode()) <= 120
+            status = instance.cli("status", "--json")
+            assert status.status == 0 and json.loads(status.output)["why"] == "1000 sessions"
+            assert re.search(r"^session   … and 9\d\d more$", instance.cli("status").output, re.MULTILINE)
+        with watch(instance) as control:
+            wait_for(control, lambda s: s["sessions_total"] == 0)

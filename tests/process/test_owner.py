@@ -248,7 +248,8 @@ def test_A6_a_port_that_is_not_free_afterwards_is_recorded(state_dir):
         it.launch(command=[SERVER, "--never-ready"])
         stranger.bind(("127.0.0.1", it.ws))
         stranger.listen()
-        end_by(it, "stop", None)
+        assert it.cli("stop").status == 1
+        it.wait_end()
         assert ended_line(it.log())[1] == "no process is left, a port is not free"
         assert "after the end: port %d is held by process %d " % (it.ws, os.getpid()) in it.log()
 

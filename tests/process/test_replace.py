@@ -296,15 +296,40 @@ def pair(state_dir):
         yield older, newer
 
 
-def test_F6_newer_replaces_older_without_sessions(pair):
+LONG_MS = 600000  # for a server to stay when its owner is dead
+
+
+def of_the_dead():
+    """Options for a server that nobody uses and that would soon end."""
+    with start_owner() as owner:
+        return ["--owner-pid", owner.pid, "--grace-ms", LONG_MS]
+
+
+def test_F6_newer_replaces_older_whose_owner_is_dead(pair):
     older, newer = pair
-    older.launch(command=[SERVER, "--term-delay-ms", "200"])
+    older.launch(*of_the_dead(), command=[SERVER, "--term-delay-ms", "200"])
     with Watched([older.result["daemon_pid"], older.result["server_pid"]]) as old:
         result = newer.launch()
         assert result["result"] == "started", result
         assert old.left() == []
     assert newer.status()["version"] == "99.0.0"
     assert "exited with code 0" in older.log() and "ended (hand-over" in older.log()
+
+
+def test_F6_A3_newer_adopts_older_that_was_started_by_hand_and_says_so(pair):
+    """No owner was ever given, so there is somebody who wants it until they stop it."""
+    older, newer = pair
+    older.launch()
+    with start_owner() as editor:
+        for options in ([], ["--owner-pid", editor.pid]):
+            result = newer.launch(*options)
+            assert result["result"] == "adopted" and result["server_pid"] == older.result["server_pid"]
+            assert older.status()["version"] in result["message"] and "99.0.0" in result["message"]
+    with newer.control() as control:
+        control.hello("cli")
+        reply = control.request("handover")
+        assert reply["code"] == "in-use" and "by hand" in reply["message"]
+    assert newer.cli("stop", "--force").status == 0
 
 
 def test_F6_newer_adopts_older_with_sessions_and_says_so(pair):
@@ -333,21 +358,24 @@ def test_F6_older_never_replaces_newer(pair, with_session):
 def test_F6_no_ping_pong(pair):
     """Two projects with two releases of the addon, opened by turns."""
     older, newer = pair
-    older.launch()
+    older.launch(*of_the_dead())
     daemons = [program.launch()["daemon_pid"] for program in [newer, older] * 4]
     assert len(set(daemons)) == 1 and newer.status()["version"] == "99.0.0"
 
 
-def test_F6_no_ping_pong_when_both_come_at_once(pair):
-    """Whoever comes first: all are told of a server that runs, and the newer release stays."""
+@pytest.mark.parametrize("owner", ["dead", "none"])
+def test_F6_no_ping_pong_when_both_come_at_once(pair, owner):
+    """Whoever comes first: all are told of a server that runs, and the newer release stays; or the
+    first, where nobody may take it over."""
     older, newer = pair
-    launches = [Process(program.argv("launch", "--", SERVER), program.env) for program in [older, newer] * 5]
+    options = of_the_dead() if owner == "dead" else []
+    launches = [Process(program.argv("launch", *options, "--", SERVER), program.env) for program in [older, newer] * 5]
     try:
         for process in launches:
             assert process.wait() == 0, process.output
         daemons = {json.loads(process.output.splitlines()[-1])["daemon_pid"] for process in launches[1::2]}
         status = newer.status()
-        assert daemons == {status["daemon"]["pid"]} and status["version"] == "99.0.0"
+        assert daemons == {status["daemon"]["pid"]} and (owner == "none" or status["version"] == "99.0.0")
         assert status["state"] == "ready" and http_get(newer.http)[0] == 200
     finally:
         newer.cli("stop", "--force")
@@ -358,7 +386,7 @@ def test_F6_launch_that_waits_for_a_replaced_daemon_joins_the_new_one(pair, star
     """The older daemon makes room while its server is not ready yet. Whoever launched that wants a
     server, and there will be one."""
     older, newer = pair
-    with Process(older.argv("launch", "--", SERVER, "--stamp", starts.path, "--ready-after-ms", "1000"),
+    with Process(older.argv("launch", *of_the_dead(), "--", SERVER, "--stamp", starts.path, "--ready-after-ms", "1000"),
                  older.env) as first:
         starts.pids(1)
         result = newer.launch()

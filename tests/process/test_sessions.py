@@ -178,7 +178,7 @@ def test_C4_who_comes_back_is_one_session_whatever_its_number(state_dir):
 def test_C4_a_second_connection_of_the_same_process_takes_over_or_stands_beside(state_dir):
     """The former connection need not be known to be dead."""
     with Instance(state_dir) as instance:
-        instance.launch()
+        instance.launch("--owner-pid", os.getpid())
         with instance.control() as first, instance.control() as second, \
                 instance.control() as third, watch(instance) as control:
             one = first.hello()

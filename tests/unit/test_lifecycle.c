@@ -440,6 +440,27 @@ static void test_quit(void **state) {
     assert_int_equal(life.out.answer, LIFECYCLE_ANSWER_STOPPING);
 }
 
+/* F6, A3: who started it by hand is no session and no owner, and wants it all the same. */
+static void test_handover_needs_an_owner(void **state) {
+    (void)state;
+    struct life life;
+    begin(&life, NULL);
+    ready(&life);
+    hello(&life, 1, other, LIFECYCLE_ROLE_EDITOR);
+    STEP(&life, LIFECYCLE_ON_HANDOVER, .session = 1, .process = other);
+    assert_int_equal(life.out.answer, LIFECYCLE_ANSWER_OTHER_SESSIONS);
+    STEP(&life, LIFECYCLE_ON_LEAVE, .session = 1, .leave = LIFECYCLE_LEAVE_QUIT);
+    STEP(&life, LIFECYCLE_ON_HANDOVER, .process = other);
+    assert_int_equal(life.out.answer, LIFECYCLE_ANSWER_OTHER_SESSIONS);
+    assert_int_equal(life.l.server, LIFECYCLE_READY);
+    begin(&life, &editor);
+    ready(&life);
+    STEP(&life, LIFECYCLE_ON_PROCESS, .process = editor, .liveness = LIFECYCLE_DEAD);
+    STEP(&life, LIFECYCLE_ON_HANDOVER, .process = other);
+    assert_int_equal(life.out.answer, LIFECYCLE_ANSWER_OK);
+    assert_int_equal(life.l.cause, LIFECYCLE_CAUSE_HANDOVER);
+}
+
 /* F3: the reasons come with their numbers. */
 static void test_why(void **state) {
     (void)state;
@@ -553,6 +574,7 @@ int main(void) {
         UNIT_TEST(test_dead_peer),
         UNIT_TEST(test_idle),
         UNIT_TEST(test_quit),
+        UNIT_TEST(test_handover_needs_an_owner),
         UNIT_TEST(test_why),
         UNIT_TEST(test_full),
         UNIT_TEST(test_parent),

@@ -179,8 +179,10 @@ static func version_note(status: Dictionary, own_version: String) -> String:
 	if is_older(own_version, theirs):
 		return "The running server belongs to Tether %s, which is newer than this addon, %s. " % [
 				theirs, own_version] + "It is used as it is."
-	return "The running server belongs to Tether %s; this addon is %s. Other editors use it, so it " % [
-			theirs, own_version] + "stays until they are closed."
+	var ours: String = "The running server belongs to Tether %s; this addon is %s. " % [theirs, own_version]
+	if text(status.get("ownership")) == "unarmed":
+		return ours + "It was started by hand, so it stays until somebody stops it."
+	return ours + "Other editors use it, so it stays until they are closed."
 
 
 static func is_older(version: String, other: String) -> bool:

@@ -3,7 +3,7 @@
  * Nothing holds such a tree together: when its root dies, the others are adopted by somebody else.
  * So its members are listed while the root lives, each by pid and start with a parent that was
  * listed before, and every signal goes through a pidfd to a process that still is the one listed.
- */
+ * All are stopped before any is killed; a tree that grows faster than that is told as not ended. */
 #include "../os.h"
 
 #include "procfs.h"
@@ -12,13 +12,28 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { MEMBERS_MOST = 1024, GONE_MOST_MS = 5000 };
+enum { MEMBERS_FIRST = 64, PASSES_MOST = 100, GONE_MOST_MS = 5000 };
 
 struct orphan_tree {
-    size_t count;
+    struct os_identity *members;
+    size_t count, capacity;
     size_t parent; /* whose children are being read */
-    struct os_identity members[MEMBERS_MOST];
+    int problem;   /* 0, or why members are missing */
 };
+
+static void add(struct orphan_tree *tree, const struct os_identity *identity) {
+    if (tree->count == tree->capacity) {
+        size_t capacity = tree->capacity ? 2 * tree->capacity : MEMBERS_FIRST;
+        struct os_identity *members = realloc(tree->members, capacity * sizeof *members);
+        if (!members) {
+            tree->problem = -ENOMEM;
+            return;
+        }
+        tree->members = members;
+        tree->capacity = capacity;
+    }
+    tree->members[tree->count++] = *identity;
+}
 
 static bool is_member(const struct orphan_tree *tree, int pid) {
     for (size_t i = 0; i < tree->count; i++)
@@ -32,12 +47,11 @@ static void add_child(void *context, int pid) {
     struct orphan_tree *tree = context;
     const struct os_identity *parent = &tree->members[tree->parent];
     struct proc_stat stat, parent_stat;
-    if (tree->count == MEMBERS_MOST || is_member(tree, pid) || procfs_read_stat(pid, &stat) < 0)
+    if (is_member(tree, pid) || procfs_read_stat(pid, &stat) < 0)
         return;
-    if (stat.parent != parent->pid || procfs_read_stat((int)parent->pid, &parent_stat) < 0 ||
-        parent_stat.start != parent->start)
-        return;
-    tree->members[tree->count++] = (struct os_identity){pid, stat.start};
+    if (stat.parent == parent->pid && procfs_read_stat((int)parent->pid, &parent_stat) == 0 &&
+        parent_stat.start == parent->start)
+        add(tree, &(struct os_identity){pid, stat.start});
 }
 
 /* Adds the children of everybody listed; returns whether there were new ones. */
@@ -73,34 +87,41 @@ static void signal_all(const struct orphan_tree *tree, int number) {
         signal_one(&tree->members[i], number);
 }
 
-static int kill_all(struct orphan_tree *tree) {
+static int wait_all(const struct orphan_tree *tree) {
+    int64_t until = os_clock_ms() + GONE_MOST_MS;
     int rc = 0;
-    do
-        signal_all(tree, SIGSTOP);
-    while (extend(tree));
-    signal_all(tree, SIGKILL);
     for (size_t i = 0; i < tree->count; i++) {
-        int one = wait_one(&tree->members[i], GONE_MOST_MS);
+        int64_t left = until - os_clock_ms();
+        int one = wait_one(&tree->members[i], left > 0 ? (int)left : 0);
         rc = rc == 0 ? one : rc;
     }
     return rc;
 }
 
+static int kill_all(struct orphan_tree *tree) {
+    int passes = 0, rc;
+    do
+        signal_all(tree, SIGSTOP);
+    while (extend(tree) && ++passes < PASSES_MOST);
+    if (passes == PASSES_MOST)
+        tree->problem = -EAGAIN;
+    signal_all(tree, SIGKILL);
+    rc = wait_all(tree);
+    return tree->problem ? tree->problem : rc;
+}
+
 int os_orphan_end(const struct os_identity *root, int grace_ms) {
-    struct orphan_tree *tree = malloc(sizeof *tree);
+    struct orphan_tree tree = {0};
     int rc;
-    if (!tree)
-        return -ENOMEM;
-    tree->count = 1;
-    tree->members[0] = *root;
-    extend(tree);
+    add(&tree, root);
+    extend(&tree);
     rc = signal_one(root, SIGTERM);
     signal_one(root, SIGCONT); /* a stopped process acts on nothing else */
     if (rc == 0) {
         wait_one(root, grace_ms);
-        extend(tree);
-        rc = kill_all(tree);
+        extend(&tree);
+        rc = kill_all(&tree);
     }
-    free(tree);
+    free(tree.members);
     return rc;
 }

@@ -13,20 +13,6 @@
 #define TEMPORARY_SUFFIX ".tmp"
 #define NAME_BYTES       256
 
-static int write_all(int fd, const void *data, size_t length) {
-    const char *at = data;
-    while (length > 0) {
-        ssize_t n = write(fd, at, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        at += n;
-        length -= (size_t)n;
-    }
-    return 0;
-}
-
 static int temporary_name(char out[NAME_BYTES], const char *name) {
     uint32_t random;
     int rc = os_random(&random, sizeof random);
@@ -53,7 +39,7 @@ static int replace(int dir, const char *name, const char *temporary, const void 
                     S_IRUSR | S_IWUSR);
     if (fd < 0)
         return -errno;
-    int rc = write_all(fd, data, length);
+    int rc = os_write(fd, data, length);
     /* Network and quota file systems may refuse the data only now. */
     if (close(fd) < 0 && rc == 0 && errno != EINTR)
         rc = -errno;

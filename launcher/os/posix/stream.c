@@ -39,6 +39,20 @@ bool os_wait_writable(os_handle handle, int limit_ms) {
     return count > 0;
 }
 
+bool os_wait_input(os_handle input, os_handle output) {
+    struct pollfd events[] = {{.fd = (int)input, .events = POLLIN}, {.fd = (int)output}};
+    int count;
+    do
+        count = poll(events, 2, -1);
+    while (count < 0 && errno == EINTR);
+    return count > 0 && !os_reader_gone(output);
+}
+
+bool os_reader_gone(os_handle output) {
+    struct pollfd event = {.fd = (int)output};
+    return poll(&event, 1, 0) > 0 && (event.revents & (POLLERR | POLLHUP));
+}
+
 int64_t os_write_now(os_handle handle, const void *data, size_t length) {
     ssize_t count = send((int)handle, data, length, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count >= 0 || errno != ENOTSOCK)
