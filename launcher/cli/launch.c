@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../daemon/environment.h"
+#include "../daemon/command_words.h"
 #include "../protocol/lines.h"
 #include "../protocol/message.h"
 #include "../protocol/version.h"
@@ -21,6 +21,7 @@ enum {
     RESULT_FD = 4,
     MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
     HANDSHAKE_MOST_MS = 60000,
+    COMMAND_SHOWN = 200, /* characters of another command, in a message */
 };
 
 enum outcome { AGAIN, UNANSWERED, DONE };
@@ -262,6 +263,21 @@ static json_t *register_owner(struct client *client, const struct options *optio
     return newer;
 }
 
+/* What was adopted is perhaps not what was asked for. */
+static void note_other_command(struct launch *launch, const json_t *server) {
+    struct buffer text = {0};
+    if (!command_words_differ(server, &launch->options))
+        return;
+    buffer_add_text(&text, message_text(launch->result, "message"));
+    buffer_add_literal(&text, "; it was started with another command: ");
+    command_words_quote(&text, json_object_get(server, "command"), COMMAND_SHOWN);
+    buffer_add_literal(&text, "; to run yours, end it first (`tether stop`)");
+    if (text.data && !text.failed)
+        json_object_set_new(launch->result, "message", json_string(text.data));
+    json_object_set_new(launch->result, "other_command", json_true());
+    buffer_finish(&text);
+}
+
 static enum outcome judge(struct launch *launch, struct client *client, json_t *state) {
     char text[256] = "adopted the server that runs";
     const char *version = message_text(state, "version");
@@ -279,7 +295,9 @@ static enum outcome judge(struct launch *launch, struct client *client, json_t *
     if (strcmp(version, tether_version) != 0)
         snprintf(text, sizeof text, "adopted the server that runs under tether %.40s (this is %s)",
                  version, tether_version);
-    return adopted(launch, state, text);
+    adopted(launch, state, text);
+    note_other_command(launch, json_object_get(state, "server"));
+    return DONE;
 }
 
 static enum outcome adopt(struct launch *launch, struct client *client) {

@@ -1,6 +1,5 @@
 /* `tether status`: what runs and why. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,8 @@
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "status_text.h"
+#include "terminal.h"
 
 int command_fail(int exit_code, const struct error *err) {
     fprintf(stderr, "tether: %s\n", err->message);
@@ -17,53 +18,6 @@ int command_fail(int exit_code, const struct error *err) {
 
 int command_client_code(int rc) {
     return rc == -ENOENT || rc == -EAGAIN ? EXIT_NOT_RUNNING : EXIT_FAILED;
-}
-
-static void print_duration(int64_t ms) {
-    int64_t s = ms / 1000;
-    if (s < 60)
-        printf("%" PRId64 " s", s);
-    else if (s < 3600)
-        printf("%" PRId64 " min", s / 60);
-    else
-        printf("%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
-}
-
-static void print_server(const json_t *state) {
-    const json_t *server = json_object_get(state, "server");
-    int64_t pid = message_number(server, "pid", 0), ws = message_number(server, "ws_port", 0);
-    int64_t restarts = message_number(server, "restarts", 0);
-    const char *reason = message_text(server, "reason");
-    printf("server    %s", message_text(server, "state"));
-    if (pid)
-        printf(", process %" PRId64, pid);
-    printf(", %" PRId64 " restart%s, tether is up ", restarts, restarts == 1 ? "" : "s");
-    print_duration(message_number(state, "uptime_ms", 0));
-    printf("\nports     %" PRId64, message_number(server, "http_port", 0));
-    if (ws)
-        printf(" and %" PRId64, ws);
-    printf("\nwhy       %s\n", message_text(state, "why"));
-    if (reason[0])
-        printf("reason    %s\n", reason);
-}
-
-static void print_people(const json_t *state) {
-    const json_t *owner = json_object_get(state, "owner"), *session;
-    size_t i;
-    if (json_is_object(owner)) {
-        const json_t *alive = json_object_get(owner, "alive");
-        printf("owner     process %" PRId64 ", %s\n", message_number(owner, "pid", 0),
-               json_is_true(alive)    ? "alive"
-               : json_is_false(alive) ? "dead"
-                                      : "cannot be looked at");
-    }
-    json_array_foreach(json_object_get(state, "sessions"), i, session) {
-        printf("session   %s, process %" PRId64 ", %s", message_text(session, "role"),
-               message_number(session, "pid", 0), message_text(session, "link"));
-        if (message_text(session, "project")[0])
-            printf(", %s", message_text(session, "project"));
-        putchar('\n');
-    }
 }
 
 static void print_state(const struct options *options, json_t *state) {
@@ -76,8 +30,11 @@ static void print_state(const struct options *options, json_t *state) {
             puts(line);
         free(line);
     } else {
-        print_server(state);
-        print_people(state);
+        struct buffer text = {0};
+        status_text(&text, state, terminal_columns());
+        if (text.data && !text.failed)
+            fputs(text.data, stdout);
+        buffer_finish(&text);
     }
     fflush(stdout);
 }

@@ -8,6 +8,7 @@
 
 #include "../protocol/message.h"
 #include "../protocol/version.h"
+#include "command_words.h"
 #include "records.h"
 #include "status.h"
 
@@ -150,6 +151,8 @@ static void start_server(struct daemon *daemon) {
     facts->started_at = os_clock_ms();
     facts->ready_ms = -1;
     facts->failure = (struct error){0};
+    json_decref(facts->command);
+    facts->command = command_words(&start);
     if (ports_prepare(&daemon->ports, &facts->failure) < 0) {
         struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
                                         .failure = port_failure(facts->failure.code)};
@@ -545,6 +548,7 @@ static int fail_early(struct daemon *daemon, const struct error *err) {
         log_finish(&daemon->log);
     os_dir_finish(&daemon->dir);
     os_handle_close(&daemon->lock);
+    json_decref(daemon->facts.command);
     free(daemon);
     return 1;
 }
@@ -575,6 +579,7 @@ int daemon_run(const struct options *options, bool foreground) {
     log_finish(&daemon->log);
     os_handle_close(&daemon->lock);
     os_dir_finish(&daemon->dir);
+    json_decref(daemon->facts.command);
     free(daemon);
     return code;
 }

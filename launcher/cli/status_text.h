@@ -1,0 +1,14 @@
+/* A state of the control protocol in words, for people. */
+#ifndef TETHER_CLI_STATUS_TEXT_H
+#define TETHER_CLI_STATUS_TEXT_H
+
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "../buffer.h"
+
+/* Adds what `tether status` shows. columns: of the terminal; 0: it is none. */
+void status_text(struct buffer *out, const json_t *state, size_t columns);
+
+#endif
