@@ -15,6 +15,7 @@
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "last_run.h"
 
 struct report {
     const struct options *options;
@@ -62,6 +63,22 @@ static void examine_daemon(struct report *report) {
     client_close(client, state);
 }
 
+/* The run before. A failure is the user's to know; that it was killed tells nothing of now. */
+static void examine_last(struct report *report) {
+    struct buffer text = {0};
+    json_t *last = last_run(report->options);
+    add(report, "daemon", NULL, "none runs");
+    if (last) {
+        const char *reason = message_text(last, "reason");
+        last_run_text(&text, last);
+        add(report, "last run",
+            reason[0] ? "see `tether logs`; `tether launch` starts it again" : NULL, "%s",
+            text.data ? text.data : "");
+    }
+    buffer_finish(&text);
+    json_decref(last);
+}
+
 static void examine_place(struct report *report) {
     struct error err = {0};
     struct os_dir dir;
@@ -80,7 +97,7 @@ static void examine_place(struct report *report) {
     if (report->is_held)
         examine_daemon(report);
     else
-        add(report, "daemon", NULL, "none runs");
+        examine_last(report);
 }
 
 static void examine_port(struct report *report, uint16_t port) {
@@ -189,7 +206,7 @@ static void sweep_place(const struct options *options, const struct os_dir *dir)
     ports_init(&ports, options, &log);
     ports_end_orphans(&ports, known ? &before.server : &nobody);
     records_clean(dir, on_removed, &log);
-    records_remove_all(dir);
+    records_keep_last(dir);
     os_control_remove(dir, NULL);
     log_finish(&log);
 }

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "last_run.h"
 #include "status_text.h"
 #include "terminal.h"
 
@@ -40,14 +41,33 @@ static void print_state(const struct options *options, json_t *state) {
 }
 
 /* Programs get a line of JSON also where there is nothing to tell. */
-static void print_nobody(const struct options *options, const struct error *err) {
+static void print_nobody(const struct options *options, const struct error *err, json_t *last) {
     char instance[OPTIONS_INSTANCE_MAX];
     json_t *state;
     options_instance(options, instance);
     state = json_pack("{s:s, s:s, s:n, s:s}", "version", tether_version, "instance", instance,
                       "state", "message", err->message);
+    if (last)
+        json_object_set(state, "last", last);
     print_state(options, state);
     json_decref(state);
+}
+
+/* Nothing runs: what ran before, and why it does not any more. */
+static int tell_nobody(const struct options *options, const struct error *err) {
+    json_t *last = last_run(options);
+    struct buffer text = {0};
+    if (options->json)
+        print_nobody(options, err, last);
+    command_fail(EXIT_NOT_RUNNING, err);
+    if (last)
+        last_run_text(&text, last);
+    if (text.data && !text.failed)
+        fprintf(stderr, "the last one %s\nits log: %s (`tether logs` prints it)\n", text.data,
+                message_text(last, "log"));
+    buffer_finish(&text);
+    json_decref(last);
+    return EXIT_NOT_RUNNING;
 }
 
 /* Until the daemon ends, which it says before. */
@@ -77,9 +97,7 @@ int command_status(const struct options *options) {
     int code = EXIT_FINE;
     if (!client) {
         code = command_client_code(err.code);
-        if (options->json && code == EXIT_NOT_RUNNING)
-            print_nobody(options, &err);
-        return command_fail(code, &err);
+        return code == EXIT_NOT_RUNNING ? tell_nobody(options, &err) : command_fail(code, &err);
     }
     print_state(options, state);
     if (options->watch)

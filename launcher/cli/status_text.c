@@ -1,6 +1,7 @@
 #include "status_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "../daemon/command_words.h"
 #include "../protocol/message.h"
@@ -10,14 +11,26 @@ enum {
     COMMAND_MOST = 200, /* characters, where there are no columns */
 };
 
-static void add_duration(struct buffer *out, int64_t ms) {
+void status_text_duration(struct buffer *out, int64_t ms) {
     int64_t s = ms / 1000;
     if (s < 60)
         buffer_format(out, "%" PRId64 " s", s);
     else if (s < 3600)
         buffer_format(out, "%" PRId64 " min", s / 60);
-    else
+    else if (s < 2 * 86400)
         buffer_format(out, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
+    else
+        buffer_format(out, "%" PRId64 " days", s / 86400);
+}
+
+void status_text_indented(struct buffer *out, const char *text, int spaces) {
+    const char *end;
+    while ((end = strchr(text, '\n')) && end[1]) {
+        buffer_add(out, text, (size_t)(end - text));
+        buffer_format(out, "\n%*s", spaces, "");
+        text = end + 1;
+    }
+    buffer_add(out, text, end ? (size_t)(end - text) : strlen(text));
 }
 
 static void add_server(struct buffer *out, const json_t *state, size_t columns) {
@@ -31,7 +44,7 @@ static void add_server(struct buffer *out, const json_t *state, size_t columns) 
         buffer_format(out, ", process %" PRId64, pid);
     buffer_format(out, ", %" PRId64 " restart%s, tether is up ", restarts,
                   restarts == 1 ? "" : "s");
-    add_duration(out, message_number(state, "uptime_ms", 0));
+    status_text_duration(out, message_number(state, "uptime_ms", 0));
     buffer_format(out, "\nports     %" PRId64, message_number(server, "http_port", 0));
     if (ws)
         buffer_format(out, " and %" PRId64, ws);
@@ -41,8 +54,11 @@ static void add_server(struct buffer *out, const json_t *state, size_t columns) 
         command_words_quote(out, command, columns > HEAD ? columns - HEAD : COMMAND_MOST);
         buffer_add_char(out, '\n');
     }
-    if (reason[0])
-        buffer_format(out, "reason    %s\n", reason);
+    if (reason[0]) {
+        buffer_add_literal(out, "reason    ");
+        status_text_indented(out, reason, HEAD);
+        buffer_add_char(out, '\n');
+    }
 }
 
 static void add_people(struct buffer *out, const json_t *state) {

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../protocol/message.h"
 #include "../protocol/version.h"
@@ -182,6 +183,18 @@ static void record_end(struct daemon *daemon) {
             daemon->ports_free ? "both ports are free" : "a port is not free");
 }
 
+/* For whoever comes later and finds nothing. */
+static void keep_last(struct daemon *daemon) {
+    struct error err;
+    struct timespec now;
+    json_t *last = status_json(daemon, "last");
+    timespec_get(&now, TIME_UTC);
+    json_object_set_new(last, "ended", json_integer((json_int_t)now.tv_sec));
+    json_object_set_new(last, "cause", json_string(lifecycle_cause_name(daemon->life.cause)));
+    if (records_write_last(&daemon->dir, last, &err) < 0)
+        log_say(&daemon->log, "%s", err.message);
+}
+
 static void finish_handles(struct daemon *daemon);
 
 static void end(struct daemon *daemon) {
@@ -189,6 +202,7 @@ static void end(struct daemon *daemon) {
     int code = lifecycle_exit_code(&daemon->life);
     status_failure(daemon, failure, sizeof failure);
     daemon->ended = true;
+    keep_last(daemon);
     report_result(daemon, code ? code : 1,
                   failure[0] ? failure : "the server ended before it was ready");
     finish_handles(daemon);
