@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "owner.h"
 
 extern char **environ;
 
@@ -170,8 +171,14 @@ static void read_result(struct launch *launch, os_handle from) {
 static enum outcome start(struct launch *launch, os_handle lock) {
     uv_file ends[2];
     char text[256];
+    struct error err = {0};
     os_handle from;
-    int rc = uv_pipe(ends, 0, 0);
+    int rc;
+    if (owner_check(&launch->options, &err) < 0) {
+        os_handle_close(&lock);
+        return give_up(launch, EXIT_FAILED, err.message);
+    }
+    rc = uv_pipe(ends, 0, 0);
     if (rc == 0) {
         rc = spawn_daemon(&launch->options, lock, ends[1]);
         os_handle to = ends[1];

@@ -204,7 +204,10 @@ static void end(struct daemon *daemon) {
     daemon->ended = true;
     keep_last(daemon);
     report_result(daemon, code ? code : 1,
-                  failure[0] ? failure : "the server ended before it was ready");
+                  failure[0] ? failure
+                  : daemon->life.cause == LIFECYCLE_CAUSE_OWNER
+                      ? "the owner died before the server was ready"
+                      : "the server ended before it was ready");
     finish_handles(daemon);
 }
 
