@@ -21,7 +21,8 @@ int command_client_code(int rc) {
     return rc == -ENOENT || rc == -EAGAIN ? EXIT_NOT_RUNNING : EXIT_FAILED;
 }
 
-static void print_state(const struct options *options, json_t *state) {
+/* On the screen, or, without one, below what was printed before. */
+static void print_state(const struct options *options, json_t *state, struct screen *screen) {
     json_object_del(state, "ws_token");
     json_object_del(state, "session");
     json_object_del(state, "type");
@@ -33,7 +34,9 @@ static void print_state(const struct options *options, json_t *state) {
     } else {
         struct buffer text = {0};
         status_text(&text, state, terminal_columns());
-        if (text.data && !text.failed)
+        if (text.data && !text.failed && screen)
+            screen_show(screen, text.data);
+        else if (text.data && !text.failed)
             fputs(text.data, stdout);
         buffer_finish(&text);
     }
@@ -49,7 +52,7 @@ static void print_nobody(const struct options *options, const struct error *err,
                       "state", "message", err->message);
     if (last)
         json_object_set(state, "last", last);
-    print_state(options, state);
+    print_state(options, state, NULL);
     json_decref(state);
 }
 
@@ -71,16 +74,16 @@ static int tell_nobody(const struct options *options, const struct error *err) {
 }
 
 /* Until the daemon ends, which it says before. */
-static int watch(const struct options *options, struct client *client) {
+static int watch(const struct options *options, struct client *client, struct screen *screen) {
     struct error err = {0};
     bool is_last = false;
     json_t *message;
     while (!client_output_ended() && (message = client_receive(client, -1)) != NULL) {
         if (strcmp(message_text(message, "type"), "state") == 0) {
             is_last = strncmp(message_text(message, "state"), "stop", 4) == 0;
-            if (!options->json)
+            if (!options->json && !screen)
                 putchar('\n');
-            print_state(options, message);
+            print_state(options, message, screen);
         }
         json_decref(message);
     }
@@ -94,14 +97,17 @@ int command_status(const struct options *options) {
     struct error err = {0};
     json_t *state = NULL;
     struct client *client = client_open(options, &state, &err);
+    struct screen terminal = {0}, *screen;
     int code = EXIT_FINE;
     if (!client) {
         code = command_client_code(err.code);
         return code == EXIT_NOT_RUNNING ? tell_nobody(options, &err) : command_fail(code, &err);
     }
-    print_state(options, state);
+    screen = options->watch && !options->json && terminal_is_there() ? &terminal : NULL;
+    print_state(options, state, screen);
     if (options->watch)
-        code = watch(options, client);
+        code = watch(options, client, screen);
+    screen_finish(&terminal);
     client_close(client, state);
     return code;
 }
