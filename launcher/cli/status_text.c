@@ -12,15 +12,15 @@ enum {
 };
 
 void status_text_duration(struct buffer *out, int64_t ms) {
-    int64_t s = ms / 1000;
+    const int64_t hour = 3600, s = ms / 1000;
     if (s < 60)
         buffer_format(out, "%" PRId64 " s", s);
-    else if (s < 3600)
+    else if (s < hour)
         buffer_format(out, "%" PRId64 " min", s / 60);
-    else if (s < 2 * 86400)
-        buffer_format(out, "%" PRId64 " h %" PRId64 " min", s / 3600, s / 60 % 60);
+    else if (s < 48 * hour)
+        buffer_format(out, "%" PRId64 " h %" PRId64 " min", s / hour, s / 60 % 60);
     else
-        buffer_format(out, "%" PRId64 " days", s / 86400);
+        buffer_format(out, "%" PRId64 " days", s / (24 * hour));
 }
 
 void status_text_indented(struct buffer *out, const char *text, int spaces) {
