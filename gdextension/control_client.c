@@ -217,6 +217,8 @@ static void on_launched(void *context, const json_t *result, const char *why) {
     if (strcmp(message_text(result, "result"), "adopted") == 0 && !client->was_lost)
         mailbox_tell(&client->mailbox, CONTROL_ADOPTED, NULL,
                      message_number(result, "daemon_pid", 0), NULL);
+    if (json_is_true(json_object_get(result, "other_command")) && !client->was_lost)
+        mailbox_tell_log(&client->mailbox, "launcher", message_text(result, "message"));
     if (!client->link)
         connect_to(client, message_text(result, "control"));
     else if (client->phase == CONNECTED)

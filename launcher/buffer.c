@@ -1,5 +1,6 @@
 #include "buffer.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,21 @@ void buffer_add_number(struct buffer *buffer, long long number) {
     char text[24];
     int length = snprintf(text, sizeof text, "%lld", number);
     buffer_add(buffer, text, (size_t)length);
+}
+
+void buffer_format(struct buffer *buffer, const char *format, ...) {
+    va_list args, again;
+    int length;
+    va_start(args, format);
+    va_copy(again, args);
+    length = vsnprintf(NULL, 0, format, args);
+    if (length < 0)
+        buffer->failed = true;
+    else if (buffer_reserve(buffer, (size_t)length))
+        buffer->length +=
+            (size_t)vsnprintf(buffer->data + buffer->length, (size_t)length + 1, format, again);
+    va_end(again);
+    va_end(args);
 }
 
 void buffer_add_json(struct buffer *buffer, const char *text) {

@@ -21,6 +21,8 @@ void buffer_add(struct buffer *buffer, const void *data, size_t length);
 void buffer_add_text(struct buffer *buffer, const char *text);
 void buffer_add_char(struct buffer *buffer, char c);
 void buffer_add_number(struct buffer *buffer, long long number);
+void buffer_format(struct buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The text as a JSON string, in quotes. Broken UTF-8 becomes '?'. */
 void buffer_add_json(struct buffer *buffer, const char *text);

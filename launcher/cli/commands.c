@@ -24,7 +24,9 @@ const struct command commands[] = {
      "--owner-pid names another owner, and ends with it, once nobody else uses it.\n",
      STARTS, command_mcp, NULL},
     {"status", "show what runs, for whom, and why it is still alive", "[--json] [--watch]",
-     "Exit code 5: nothing runs (with --json: `state` is null).\n",
+     "With --watch a terminal is drawn over at every change; elsewhere each is added below.\n"
+     "Exit code 5: nothing runs (with --json: `state` is null); then it tells how the last run "
+     "ended.\n",
      SCOPE_INSTANCE | SCOPE_JSON | SCOPE_WATCH, command_status, NULL},
     {"stop", "stop the server and its daemon", "[--force]",
      "Refuses while editors use it, and names them. Exit code 1, too: something of it is left.\n",

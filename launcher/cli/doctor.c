@@ -4,9 +4,11 @@
  * instance, and does so only while it holds the instance's lock: then no daemon runs. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../daemon/command_words.h"
 #include "../daemon/log.h"
 #include "../daemon/ports.h"
 #include "../daemon/records.h"
@@ -15,6 +17,8 @@
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "last_run.h"
+#include "status_text.h"
 
 struct report {
     const struct options *options;
@@ -62,6 +66,22 @@ static void examine_daemon(struct report *report) {
     client_close(client, state);
 }
 
+/* The run before. A failure is the user's to know; that it was killed tells nothing of now. */
+static void examine_last(struct report *report) {
+    struct buffer text = {0};
+    json_t *last = last_run(report->options);
+    add(report, "daemon", NULL, "none runs");
+    if (last) {
+        const char *reason = message_text(last, "reason");
+        last_run_text(&text, last);
+        add(report, "last run",
+            reason[0] ? "see `tether logs`; `tether launch` starts it again" : NULL, "%s",
+            text.data ? text.data : "");
+    }
+    buffer_finish(&text);
+    json_decref(last);
+}
+
 static void examine_place(struct report *report) {
     struct error err = {0};
     struct os_dir dir;
@@ -80,13 +100,80 @@ static void examine_place(struct report *report) {
     if (report->is_held)
         examine_daemon(report);
     else
-        add(report, "daemon", NULL, "none runs");
+        examine_last(report);
 }
+
+/* ---- another tether on our ports ---- */
+
+/* One that listens for its server; `tether serve` alone is a server like any other. */
+static bool is_tether(const struct os_port_holder *holder) {
+    const char *slash = strrchr(holder->executable, '/');
+    const char *name = slash ? slash + 1 : holder->executable;
+    const char *word = holder->command + strcspn(holder->command, " ");
+    return strncmp(name, "tether", 6) == 0 && strchr(". ", name[6]) && /* or the end */
+           strncmp(word, " serve", 6) != 0;
+}
+
+/* Whether the holder is a tether, or of one, that keeps its state elsewhere: no stranger, then, but
+ * none that our commands reach. `place` becomes where, empty for the usual place. */
+static bool is_elsewhere(const struct report *report, const struct os_port_holder *holder,
+                         char *instance, char *place) {
+    const char *ours = report->options->state_dir ? report->options->state_dir : "";
+    int rc =
+        os_process_variable(&holder->identity, "TETHER_INSTANCE", instance, OPTIONS_INSTANCE_MAX);
+    if (rc < 0)
+        instance[0] = 0;
+    if (rc < 0 && !is_tether(holder))
+        return false;
+    rc = os_process_variable(&holder->identity, "TETHER_STATE_DIR", place, OS_PATH_MAX);
+    if (rc == -ENOENT)
+        place[0] = 0;
+    return (rc == 0 || rc == -ENOENT) && strcmp(place, ours) != 0;
+}
+
+/* How to reach that one; an instance that is not known has its ports in the holder's command. */
+static void advise_stop(struct buffer *out, const char *instance, const char *place) {
+    char variable[OS_PATH_MAX + 20], ports[2][OPTIONS_INSTANCE_MAX] = {"", ""};
+    json_t *words = json_pack("[s]", "env");
+    snprintf(variable, sizeof variable, "TETHER_STATE_DIR=%s", place);
+    if (!place[0]) {
+        json_array_append_new(words, json_string("-u"));
+        variable[strcspn(variable, "=")] = 0;
+    }
+    json_array_append_new(words, json_string(variable));
+    json_array_append_new(words, json_string("tether"));
+    json_array_append_new(words, json_string("stop"));
+    if (sscanf(instance, "%15[0-9]-%15[0-9]", ports[0], ports[1]) == 2) {
+        json_array_append_new(words, json_string("--http-port"));
+        json_array_append_new(words, json_string(ports[0]));
+        json_array_append_new(words, json_string("--ws-port"));
+        json_array_append_new(words, json_string(ports[1]));
+    }
+    buffer_add_literal(out, "that one stops with `");
+    command_words_quote(out, words, SIZE_MAX);
+    buffer_format(out, "`%s; or use other ports (--http-port, --ws-port)",
+                  ports[1][0] ? "" : " and its --http-port and --ws-port");
+    json_decref(words);
+}
+
+static void add_elsewhere(struct report *report, const char *name,
+                          const struct os_port_holder *holder, const char *instance,
+                          const char *place) {
+    struct buffer advice = {0};
+    advise_stop(&advice, instance, place);
+    add(report, name, advice.data ? advice.data : "use other ports",
+        "held by process %lld (%s: %s), of another tether, which keeps its state in %.400s",
+        (long long)holder->identity.pid, holder->executable, holder->command,
+        place[0] ? place : "the usual place (we have another TETHER_STATE_DIR)");
+    buffer_finish(&advice);
+}
+
+/* ---- ports ---- */
 
 static void examine_port(struct report *report, uint16_t port) {
     struct os_port_holder holder;
     struct error err = {0};
-    char name[16];
+    char name[16], instance[OPTIONS_INSTANCE_MAX], place[OS_PATH_MAX];
     int rc;
     if (port == 0)
         return;
@@ -99,6 +186,9 @@ static void examine_port(struct report *report, uint16_t port) {
     } else if (holder.identity.pid == 0) {
         add(report, name, "use other ports (--http-port, --ws-port)",
             "held by a process of user %u that the system does not show us", (unsigned)holder.user);
+    } else if (!ports_is_orphan(&holder.identity, report->instance) &&
+               is_elsewhere(report, &holder, instance, place)) {
+        add_elsewhere(report, name, &holder, instance, place);
     } else {
         bool orphan = ports_is_orphan(&holder.identity, report->instance);
         add(report, name,
@@ -124,7 +214,10 @@ static bool examine_process(const struct os_identity *identity, void *arg) {
 
 /* ---- printing ---- */
 
+enum { TEXT_AT = 16 /* the column in which it begins */ };
+
 static int print_findings(const struct report *report) {
+    struct buffer words = {0};
     const json_t *finding;
     size_t i;
     int code = EXIT_FINE;
@@ -134,11 +227,15 @@ static int print_findings(const struct report *report) {
             code = EXIT_FAILED;
         if (report->options->json)
             continue;
-        printf("%-4s %-10s %s\n", ok ? "ok" : "!!", message_text(finding, "what"),
-               message_text(finding, "text"));
+        buffer_format(&words, "%-4s %-10s ", ok ? "ok" : "!!", message_text(finding, "what"));
+        status_text_indented(&words, message_text(finding, "text"), TEXT_AT);
         if (!ok)
-            printf("     %-10s → %s\n", "", message_text(finding, "advice"));
+            buffer_format(&words, "\n%*s→ %s", TEXT_AT, "", message_text(finding, "advice"));
+        buffer_add_char(&words, '\n');
     }
+    if (words.data && !words.failed)
+        fputs(words.data, stdout);
+    buffer_finish(&words);
     if (report->options->json) {
         json_t *all =
             json_pack("{s:s, s:s, s:b, s:O}", "version", tether_version, "instance",
@@ -189,7 +286,7 @@ static void sweep_place(const struct options *options, const struct os_dir *dir)
     ports_init(&ports, options, &log);
     ports_end_orphans(&ports, known ? &before.server : &nobody);
     records_clean(dir, on_removed, &log);
-    records_remove_all(dir);
+    records_keep_last(dir);
     os_control_remove(dir, NULL);
     log_finish(&log);
 }

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../daemon/environment.h"
+#include "../daemon/command_words.h"
 #include "../protocol/lines.h"
 #include "../protocol/message.h"
 #include "../protocol/version.h"
 #include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "owner.h"
 
 extern char **environ;
 
@@ -21,6 +22,7 @@ enum {
     RESULT_FD = 4,
     MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
     HANDSHAKE_MOST_MS = 60000,
+    COMMAND_SHOWN = 200, /* characters of another command, in a message */
 };
 
 enum outcome { AGAIN, UNANSWERED, DONE };
@@ -169,8 +171,14 @@ static void read_result(struct launch *launch, os_handle from) {
 static enum outcome start(struct launch *launch, os_handle lock) {
     uv_file ends[2];
     char text[256];
+    struct error err = {0};
     os_handle from;
-    int rc = uv_pipe(ends, 0, 0);
+    int rc;
+    if (owner_check(&launch->options, &err) < 0) {
+        os_handle_close(&lock);
+        return give_up(launch, EXIT_FAILED, err.message);
+    }
+    rc = uv_pipe(ends, 0, 0);
     if (rc == 0) {
         rc = spawn_daemon(&launch->options, lock, ends[1]);
         os_handle to = ends[1];
@@ -257,6 +265,21 @@ static json_t *renewed(struct client *client, json_t *state) {
     return newer;
 }
 
+/* What was adopted is perhaps not what was asked for. */
+static void note_other_command(struct launch *launch, const json_t *server) {
+    struct buffer text = {0};
+    if (!command_words_differ(server, &launch->options))
+        return;
+    buffer_add_text(&text, message_text(launch->result, "message"));
+    buffer_add_literal(&text, "; it was started with another command: ");
+    command_words_quote(&text, json_object_get(server, "command"), COMMAND_SHOWN);
+    buffer_add_literal(&text, "; to run yours, end it first (`tether stop`)");
+    if (text.data && !text.failed)
+        json_object_set_new(launch->result, "message", json_string(text.data));
+    json_object_set_new(launch->result, "other_command", json_true());
+    buffer_finish(&text);
+}
+
 static enum outcome judge(struct launch *launch, struct client *client, json_t *state) {
     char text[256] = "adopted the server that runs";
     const char *version = message_text(state, "version");
@@ -274,7 +297,9 @@ static enum outcome judge(struct launch *launch, struct client *client, json_t *
     if (strcmp(version, tether_version) != 0)
         snprintf(text, sizeof text, "adopted the server that runs under tether %.40s (this is %s)",
                  version, tether_version);
-    return adopted(launch, state, text);
+    adopted(launch, state, text);
+    note_other_command(launch, json_object_get(state, "server"));
+    return DONE;
 }
 
 static enum outcome adopt(struct launch *launch, struct client *client) {

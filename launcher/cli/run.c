@@ -3,10 +3,14 @@
 #include "../os/os.h"
 #include "cli.h"
 #include "commands.h"
+#include "owner.h"
 
 int command_run(const struct options *options) {
     struct options attempt = *options;
+    struct error err = {0};
     int code;
+    if (owner_check(options, &err) < 0)
+        return command_fail(EXIT_FAILED, &err);
     do
         code = daemon_run(&attempt, true);
     while (code == EXIT_PORT_HELD && options_next_pair(&attempt));

@@ -5,9 +5,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../protocol/message.h"
 #include "../protocol/version.h"
+#include "command_words.h"
 #include "records.h"
 #include "status.h"
 
@@ -150,6 +152,8 @@ static void start_server(struct daemon *daemon) {
     facts->started_at = os_clock_ms();
     facts->ready_ms = -1;
     facts->failure = (struct error){0};
+    json_decref(facts->command);
+    facts->command = command_words(&start);
     if (ports_prepare(&daemon->ports, &facts->failure) < 0) {
         struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
                                         .failure = port_failure(facts->failure.code)};
@@ -179,6 +183,18 @@ static void record_end(struct daemon *daemon) {
             daemon->ports_free ? "both ports are free" : "a port is not free");
 }
 
+/* For whoever comes later and finds nothing. */
+static void keep_last(struct daemon *daemon) {
+    struct error err;
+    struct timespec now;
+    json_t *last = status_json(daemon, "last");
+    timespec_get(&now, TIME_UTC);
+    json_object_set_new(last, "ended", json_integer((json_int_t)now.tv_sec));
+    json_object_set_new(last, "cause", json_string(lifecycle_cause_name(daemon->life.cause)));
+    if (records_write_last(&daemon->dir, last, &err) < 0)
+        log_say(&daemon->log, "%s", err.message);
+}
+
 static void finish_handles(struct daemon *daemon);
 
 static void end(struct daemon *daemon) {
@@ -186,8 +202,12 @@ static void end(struct daemon *daemon) {
     int code = lifecycle_exit_code(&daemon->life);
     status_failure(daemon, failure, sizeof failure);
     daemon->ended = true;
+    keep_last(daemon);
     report_result(daemon, code ? code : 1,
-                  failure[0] ? failure : "the server ended before it was ready");
+                  failure[0] ? failure
+                  : daemon->life.cause == LIFECYCLE_CAUSE_OWNER
+                      ? "the owner died before the server was ready"
+                      : "the server ended before it was ready");
     finish_handles(daemon);
 }
 
@@ -545,6 +565,7 @@ static int fail_early(struct daemon *daemon, const struct error *err) {
         log_finish(&daemon->log);
     os_dir_finish(&daemon->dir);
     os_handle_close(&daemon->lock);
+    json_decref(daemon->facts.command);
     free(daemon);
     return 1;
 }
@@ -575,6 +596,7 @@ int daemon_run(const struct options *options, bool foreground) {
     log_finish(&daemon->log);
     os_handle_close(&daemon->lock);
     os_dir_finish(&daemon->dir);
+    json_decref(daemon->facts.command);
     free(daemon);
     return code;
 }

@@ -5,6 +5,7 @@
 #ifndef TETHER_DAEMON_H
 #define TETHER_DAEMON_H
 
+#include <jansson.h>
 #include <uv.h>
 
 #include "../cli/options.h"
@@ -29,6 +30,7 @@ struct server_facts {
     bool has_exited;
     struct tree_exit last_exit;
     char last_lines[2048]; /* what the run that ended last had to say */
+    json_t *command;       /* of the run that was started last, for others to see; or NULL */
     struct error failure;  /* why it could not be started; code 0: it could */
 };
 

@@ -8,6 +8,7 @@
 #include "../protocol/message.h"
 
 #define STATE_FILE   "state.json"
+#define LAST_FILE    "last.json"
 #define SESSIONS_DIR "sessions"
 
 enum { RECORD_MAX = 64 * 1024 };
@@ -44,6 +45,23 @@ bool records_read_state(const struct os_dir *dir, struct records_state *state) {
     return true;
 }
 
+static json_t *read_run(const struct os_dir *dir, const char *name, const char *instance) {
+    json_t *json = read_json(dir, name);
+    if (strcmp(message_text(json, "instance"), instance) == 0 &&
+        json_is_object(json_object_get(json, "server")))
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+json_t *records_read_last(const struct os_dir *dir, const char *instance) {
+    json_t *json = read_run(dir, STATE_FILE, instance);
+    if (!json)
+        return read_run(dir, LAST_FILE, instance);
+    json_object_del(json, "ended");
+    return json;
+}
+
 /* ---- writing ---- */
 
 static int write_json(const struct os_dir *dir, const char *name, json_t *json, struct error *err) {
@@ -57,6 +75,14 @@ static int write_json(const struct os_dir *dir, const char *name, json_t *json, 
 
 int records_write_state(const struct os_dir *dir, json_t *state, struct error *err) {
     return write_json(dir, STATE_FILE, state, err);
+}
+
+int records_write_last(const struct os_dir *dir, json_t *last, struct error *err) {
+    return write_json(dir, LAST_FILE, last, err);
+}
+
+void records_keep_last(const struct os_dir *dir) {
+    os_file_rename(dir, STATE_FILE, LAST_FILE);
 }
 
 static void session_name(char out[40], int64_t pid) {

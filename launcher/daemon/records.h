@@ -2,9 +2,11 @@
  *
  *     state.json            {"version":…,"daemon":{pid,start},"guard":{…},"server":{…},…}
  *     sessions/<pid>.json   {"pid":…,"start":…,"role":…,"project":…}
+ *     last.json             the last state of a run that is over, with "ended" and "cause"
  *
- * They help people and the next start; who runs is told by the lock alone. They are replaced whole
- * and removed at the end. What cannot be written is reported once and changes nothing else. */
+ * They help people and the next start; who runs is told by the lock alone. They are replaced whole,
+ * and all but the last one are removed at the end. What cannot be written is reported once and
+ * changes nothing else. */
 #ifndef TETHER_DAEMON_RECORDS_H
 #define TETHER_DAEMON_RECORDS_H
 
@@ -32,6 +34,17 @@ void records_remove_session(const struct os_dir *dir, int64_t pid);
  * `removed` for each, if given. Only for who holds the lock. Returns how many. */
 unsigned records_clean(const struct os_dir *dir, void (*removed)(const char *name, void *context),
                        void *context);
+
+/* Writes the JSON as last.json; takes the reference. */
+int records_write_last(const struct os_dir *dir, json_t *last, struct error *err);
+
+/* Makes the state that a dead daemon left the last one. Only for who holds the lock. */
+void records_keep_last(const struct os_dir *dir);
+
+/* The last state of the run before, if nothing runs: of a daemon that left its state file, or else
+ * of one that ended in order, which has "ended". NULL if there is none for this instance that can
+ * be used; else a new reference. */
+json_t *records_read_last(const struct os_dir *dir, const char *instance);
 
 /* Removes state.json: this daemon has ended in order. */
 void records_remove_all(const struct os_dir *dir);

@@ -143,6 +143,7 @@ static json_t *server_json(const struct daemon *daemon) {
     snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp", (unsigned)daemon->options->http_port);
     json_object_set_new(server, "url", json_string(url));
     json_object_set_new(server, "builtin", json_boolean(daemon->options->builtin));
+    json_object_set(server, "command", facts->command ? facts->command : json_null());
     json_object_set_new(server, "ready_ms",
                         facts->ready_ms >= 0 ? json_integer(facts->ready_ms) : json_null());
     json_object_set_new(server, "last_exit", exit_json(facts));

@@ -233,3 +233,14 @@ def test_F7_whatever_a_tool_returns_the_call_is_answered(state_dir):
         drive.tell("hurry quit")
         drive.destroy()
         drive.end()
+
+
+def test_one_that_adopts_another_command_logs_that(instance):
+    instance.launch()
+    with Drive(instance, command=[SERVER, "--notify"]) as drive:
+        drive.tell("new", "start")
+        drive.next(r"launcher adopted .*another command: %s;.*" % re.escape(SERVER))
+        drive.tell("hurry quit")
+        instance.cli("stop", "--force")
+        drive.destroy()
+        drive.end()

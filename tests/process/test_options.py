@@ -219,12 +219,10 @@ def test_A3_without_an_owner_nothing_is_armed_and_nothing_is_said(state_dir, env
 
 
 def test_A3_an_owner_that_is_dead_already_is_noticed(state_dir):
-    """Not the same as none: the server ends a grace later."""
-    with Instance(state_dir, "--grace-ms", "100") as instance:
-        dead = dead_identity()
-        instance.launch("--owner-pid", dead["pid"], "--owner-start", dead["start"])
-        instance.wait_end()
-        assert "ended (owner died)" in instance.log()
+    """Not the same as none: nothing is started for it."""
+    instance, dead = Instance(state_dir), dead_identity()
+    result = instance.launch("--owner-pid", dead["pid"], "--owner-start", dead["start"])
+    assert result["code"] == 1 and "process %d, does not live" % dead["pid"] in result["message"]
 
 
 # ---- what is handed on ----

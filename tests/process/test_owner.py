@@ -1,4 +1,5 @@
 """A server lives as long as its owner and those who use it, and ends in order after them."""
+import json
 import os
 import re
 import signal
@@ -183,13 +184,39 @@ def test_A4_session_within_the_grace_saves_it(state_dir):
         it.wait_end()
 
 
+def refused_for_the_owner(it, text, pid, *start):
+    """Told before anything is started."""
+    options = ["--owner-pid", str(pid)] + (["--owner-start", str(start[0])] if start else [])
+    result = it.launch(*options)
+    assert result["result"] == "failed" and result["code"] == 1 and result["daemon_pid"] == 0
+    assert text in result["message"]
+    with it.run(*options) as ran:
+        assert ran.wait() == 1 and text in ran.output
+    assert not os.path.exists(os.path.join(it.directory, "launcher.log"))  # no daemon was there
+
+
 def test_A4_owner_that_is_dead_before_the_launch(state_dir):
-    with Instance(state_dir, "--grace-ms", 300) as it:
-        with start_owner() as owner:
-            me = identity(owner.pid)
-        result = it.launch("--owner-pid", me["pid"], "--owner-start", me["start"])
-        it.wait_end()
-        assert result["code"] == 0 and ENDED % "owner died" in it.log()
+    with start_owner() as owner:
+        me = identity(owner.pid)
+    text = "the owner, process %d, does not live" % me["pid"]
+    refused_for_the_owner(Instance(state_dir), text, me["pid"])
+    refused_for_the_owner(Instance(state_dir), text, me["pid"], me["start"])
+
+
+def test_A4_owner_whose_pid_is_anothers_now(state_dir):
+    me = identity(os.getpid())
+    refused_for_the_owner(Instance(state_dir), "pid %d is another process than the owner meant" % me["pid"],
+                          me["pid"], int(me["start"]) + 1)
+
+
+def test_A4_owner_that_dies_while_the_server_starts(state_dir):
+    it = Instance(state_dir, "--grace-ms", 0)
+    with start_owner() as owner, Process(it.argv("launch", "--grace-ms", 0, "--owner-pid", owner.pid, "--", SERVER,
+                                                 "--never-ready"), it.env) as launch:
+        wait_until(lambda: it.cli("status").status == 0, "the daemon listens")
+        owner.kill()
+        assert launch.wait() == 1
+        assert json.loads(launch.output)["message"] == "the owner died before the server was ready"
 
 
 # ---- how it ends ---------------------------------------------------------------------------------
@@ -271,8 +298,7 @@ def test_A8_zombie_at_the_launch_is_dead(state_dir):
         me = identity(owner.pid)
         owner.kill()
         wait_until(lambda: not is_alive(owner.pid), "the owner is a zombie")
-        it.launch("--owner-pid", me["pid"], "--owner-start", me["start"])
-        it.wait_end()
+        refused_for_the_owner(it, "does not live", me["pid"], me["start"])
 
 
 def test_A8_stopped_owner_is_alive(state_dir):

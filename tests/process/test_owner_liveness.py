@@ -40,8 +40,8 @@ def recycled(case, state_dir):
 @needs_pid_namespace
 def test_A8_pid_recycled_before_the_launch_is_not_the_owner(state_dir):
     seen = recycled("before_the_launch", state_dir)
-    assert seen["code"] == 0 and seen["stranger_lives"]
-    assert "ended (owner died)" in seen["log"]
+    assert seen["result"]["code"] == 1 and seen["result"]["daemon_pid"] == 0 and seen["stranger_lives"]
+    assert "pid %d is another process than the owner meant" % seen["stranger"] in seen["result"]["message"]
 
 
 @needs_pid_namespace

@@ -13,8 +13,8 @@
  *     sleep MS             runs no frames either
  *
  * Prints what comes from the client ("state NAME JSON", "failed CODE TEXT", "refused TEXT",
- * "adopted PID", "bridge STATE", "call NUMBER NAME"), "destroyed MS", and for "files" how many are
- * open. A call is answered with its own arguments. */
+ * "adopted PID", "launcher LINE", "bridge STATE", "call NUMBER NAME"), "destroyed MS", and for
+ * "files" how many are open. A call is answered with its own arguments. */
 #include "control_client.h"
 
 #include <poll.h>
@@ -89,6 +89,8 @@ static void print_event(struct drive *drive, const struct control_event *event) 
         printf("refused %s\n", event->text);
     else if (event->kind == CONTROL_ADOPTED)
         printf("adopted %d\n", (int)event->number);
+    else if (event->kind == CONTROL_LOG && strcmp(event->stream, "launcher") == 0)
+        printf("launcher %s\n", event->text);
     else if (event->kind == CONTROL_BRIDGE)
         printf("bridge %s\n", event->text);
     else if (event->kind == CONTROL_CALL)

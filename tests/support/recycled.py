@@ -40,9 +40,8 @@ def before_the_launch(it):
     former = identity(owner.pid)
     end(owner)
     stranger = recycle(former)
-    code = it.launch("--owner-pid", former["pid"], "--owner-start", former["start"])["code"]
-    it.wait_end()
-    return {"code": code, "stranger_lives": is_alive(stranger.pid), "log": it.log()}
+    result = it.launch("--owner-pid", former["pid"], "--owner-start", former["start"])
+    return {"result": result, "stranger": stranger.pid, "stranger_lives": is_alive(stranger.pid)}
 
 
 def rightful_holder(it):

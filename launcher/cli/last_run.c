@@ -1,0 +1,77 @@
+#include "last_run.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "../daemon/records.h"
+#include "../protocol/message.h"
+#include "client.h"
+#include "status_text.h"
+
+/* The value of the key if it is of that type, else null. A new reference. */
+static json_t *only(const json_t *from, const char *key, json_type type) {
+    json_t *value = json_object_get(from, key);
+    return value && json_typeof(value) == type ? json_incref(value) : json_null();
+}
+
+static json_t *summary(const json_t *state, const struct os_dir *dir) {
+    const json_t *server = json_object_get(state, "server");
+    json_t *last = json_object(), *ended = only(state, "ended", JSON_INTEGER);
+    char log[OS_PATH_MAX + 16];
+    snprintf(log, sizeof log, "%s/server.log", dir->path);
+    json_object_set_new(last, "cause",
+                        json_is_null(ended) ? json_string("killed")
+                                            : json_string(message_text(state, "cause")));
+    json_object_set_new(last, "ended", ended);
+    json_object_set_new(last, "failure", only(server, "failure", JSON_STRING));
+    json_object_set_new(last, "reason", only(server, "reason", JSON_STRING));
+    json_object_set_new(last, "last_exit", only(server, "last_exit", JSON_OBJECT));
+    json_object_set_new(last, "command", only(server, "command", JSON_ARRAY));
+    json_object_set_new(last, "restarts", json_integer(message_number(server, "restarts", 0)));
+    json_object_set_new(last, "log", json_string(log));
+    return last;
+}
+
+json_t *last_run(const struct options *options) {
+    char instance[OPTIONS_INSTANCE_MAX];
+    struct os_dir dir;
+    json_t *state = NULL, *last = NULL;
+    if (client_dir(&dir, options, false, NULL) < 0)
+        return NULL;
+    options_instance(options, instance);
+    if (os_lock_is_held(&dir, "lock") == 0)
+        state = records_read_last(&dir, instance);
+    if (state)
+        last = summary(state, &dir);
+    json_decref(state);
+    os_dir_finish(&dir);
+    return last;
+}
+
+static void add_when(struct buffer *out, const json_t *last) {
+    int64_t ended = message_number(last, "ended", -1), now = (int64_t)time(NULL);
+    buffer_add_literal(out, "ended");
+    if (ended < 0 || ended > now) /* a clock that was put back */
+        return;
+    buffer_add_char(out, ' ');
+    status_text_duration(out, (now - ended) * 1000);
+    buffer_add_literal(out, " ago");
+}
+
+void last_run_text(struct buffer *out, const json_t *last) {
+    const char *reason = message_text(last, "reason");
+    const char *how = message_text(json_object_get(last, "last_exit"), "text");
+    if (json_is_null(json_object_get(last, "ended"))) {
+        buffer_add_literal(out, "was killed, or the machine went down");
+        if (reason[0])
+            buffer_add_literal(out, "; before that: ");
+    } else {
+        add_when(out, last);
+        buffer_add_literal(out, ": ");
+        if (!reason[0])
+            buffer_add_text(out, message_text(last, "cause"));
+        if (!reason[0] && how[0])
+            buffer_format(out, "; the server %s", how);
+    }
+    buffer_add_text(out, reason);
+}
