@@ -1,5 +1,6 @@
 """F8: the tools about scenes and nodes, in a real headless editor."""
 import os
+import re
 
 from editor import complaints
 from plugin_scene import START_LIMIT
@@ -269,10 +270,19 @@ def test_F8_scenes_and_nodes_with_undo(tmp_path):
         assert "probe: 0 tools left" in tools.process.output
 
 
+# What load_threaded_request and load_threaded_get alone leave behind in about one of thirty editors that
+# end at once: the engine's own note of the load. An object of ours would have a script or a reference.
+LOAD_NOTE = re.compile(r"Leaked instance: RefCounted:\d+ - Reference count: 0$")
+
+
 def test_F8_an_editor_that_closes_while_the_tools_load(tmp_path):
     """Attached, detached and attached again in one frame, and closed in the next."""
-    with ToolsEditor(make_tools_project(str(tmp_path / "p")), env={"TETHER_PROBE_HURRY": "1"}, connect=False) as tools:
+    with ToolsEditor(make_tools_project(str(tmp_path / "p")), "--headless", "--verbose",
+                     env={"TETHER_PROBE_HURRY": "1"}, connect=False) as tools:
         assert tools.process.wait(START_LIMIT) == 0
         assert "probe: 0 tools left" in tools.process.output
-        # The engine says so of itself.
-        assert set(complaints(tools.process.output)) <= {"WARNING: Scan thread aborted..."}
+        found = complaints(tools.process.output)
+        rest = [line for line in found if not LOAD_NOTE.match(line)]
+        if len(rest) < len(found):
+            rest.remove("WARNING: ObjectDB instances leaked at exit (run with --verbose for details).")
+        assert rest == []
