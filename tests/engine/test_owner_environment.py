@@ -110,7 +110,7 @@ def test_A2_owner_is_told_when_a_newer_release_takes_over(scene):
     env = {"TETHER_STATE_DIR": scene.state_dir}
     with start_owner() as gone:  # else it would be somebody's, and stay
         owner = ["--owner-pid", str(gone.pid), "--grace-ms", "600000"]
-    old = run([TETHER, "launch", *owner, "--http-port", str(ports[0]), "--ws-port", str(ports[1]), "--", SERVER], env)
+        old = run([TETHER, "launch", *owner, "--http-port", str(ports[0]), "--ws-port", str(ports[1]), "--", SERVER], env)
     old = json.loads(old.output.splitlines()[-1])
     assert old["result"] == "started"
     server = scene.server("handover", ports, owner_aliases=[ALIAS], launcher=NEWER)

@@ -299,15 +299,15 @@ def pair(state_dir):
 LONG_MS = 600000  # for a server to stay when its owner is dead
 
 
-def of_the_dead():
-    """Options for a server that nobody uses and that would soon end."""
+def launch_for_the_dead(older, **how):
+    """A server that nobody uses any more and that would soon end."""
     with start_owner() as owner:
-        return ["--owner-pid", owner.pid, "--grace-ms", LONG_MS]
+        older.launch("--owner-pid", owner.pid, "--grace-ms", LONG_MS, **how)
 
 
 def test_F6_newer_replaces_older_whose_owner_is_dead(pair):
     older, newer = pair
-    older.launch(*of_the_dead(), command=[SERVER, "--term-delay-ms", "200"])
+    launch_for_the_dead(older, command=[SERVER, "--term-delay-ms", "200"])
     with Watched([older.result["daemon_pid"], older.result["server_pid"]]) as old:
         result = newer.launch()
         assert result["result"] == "started", result
@@ -358,17 +358,18 @@ def test_F6_older_never_replaces_newer(pair, with_session):
 def test_F6_no_ping_pong(pair):
     """Two projects with two releases of the addon, opened by turns."""
     older, newer = pair
-    older.launch(*of_the_dead())
+    launch_for_the_dead(older)
     daemons = [program.launch()["daemon_pid"] for program in [newer, older] * 4]
     assert len(set(daemons)) == 1 and newer.status()["version"] == "99.0.0"
 
 
-@pytest.mark.parametrize("owner", ["dead", "none"])
+@pytest.mark.parametrize("owner", ["the same", "none"])
 def test_F6_no_ping_pong_when_both_come_at_once(pair, owner):
     """Whoever comes first: all are told of a server that runs, and the newer release stays; or the
     first, where nobody may take it over."""
     older, newer = pair
-    options = of_the_dead() if owner == "dead" else []
+    editor = start_owner() if owner == "the same" else None
+    options = ["--owner-pid", str(editor.pid)] if editor else []
     launches = [Process(program.argv("launch", *options, "--", SERVER), program.env) for program in [older, newer] * 5]
     try:
         for process in launches:
@@ -379,17 +380,17 @@ def test_F6_no_ping_pong_when_both_come_at_once(pair, owner):
         assert status["state"] == "ready" and http_get(newer.http)[0] == 200
     finally:
         newer.cli("stop", "--force")
-        wait_alone([process.pid for process in launches])
+        wait_alone([process.pid for process in launches + ([editor] if editor else [])])
 
 
 def test_F6_launch_that_waits_for_a_replaced_daemon_joins_the_new_one(pair, starts):
     """The older daemon makes room while its server is not ready yet. Whoever launched that wants a
     server, and there will be one."""
     older, newer = pair
-    with Process(older.argv("launch", *of_the_dead(), "--", SERVER, "--stamp", starts.path, "--ready-after-ms", "1000"),
-                 older.env) as first:
+    with start_owner() as owner, Process(older.argv("launch", "--owner-pid", owner.pid, "--", SERVER, "--stamp",
+                                                    starts.path, "--ready-after-ms", "1000"), older.env) as first:
         starts.pids(1)
-        result = newer.launch()
+        result = newer.launch("--owner-pid", owner.pid)
         assert result["result"] == "started", result
         assert first.wait() == 0, first.output
         assert json.loads(first.output)["daemon_pid"] == result["daemon_pid"]

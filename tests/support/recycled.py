@@ -1,5 +1,6 @@
 """Runs as the first process of a pid namespace of its own, where numbers can be given out again on
 purpose: recycled.py CASE STATE_DIR. Prints one line of JSON with what it saw."""
+import contextlib
 import json
 import os
 import signal
@@ -79,7 +80,8 @@ def server_of_a_crashed_daemon(it):
     os.kill(guard, signal.SIGSTOP)
     os.kill(it.result["daemon_pid"], signal.SIGKILL)
     os.kill(guard, signal.SIGKILL)
-    os.kill(server["pid"], signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # the guard woke up, and was quicker
+        os.kill(server["pid"], signal.SIGKILL)
     wait_gone(server["pid"])
     wait_until(lambda: reaped(server["pid"]), "the number is free")
     stranger = recycle(server)
