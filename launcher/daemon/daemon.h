@@ -66,11 +66,12 @@ struct daemon {
     bool opened;                 /* the loop and all its handles are there */
     bool ended;
 
-    struct lifecycle_event queue[DAEMON_QUEUE];
-    size_t queued;
     bool busy;
+    size_t queued;
     struct lifecycle_actions actions;
-    struct lifecycle life; /* last: most of it is never touched */
+    /* Last: most of them is never touched. */
+    struct lifecycle life;
+    struct lifecycle_event queue[DAEMON_QUEUE];
 };
 
 /* Runs an instance until its end, in the foreground or for `tether launch`; returns the exit code.

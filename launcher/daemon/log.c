@@ -13,7 +13,6 @@ enum {
     PREFIX_MAX = 48, /* time and stream */
     SERVER_BATCH = READABLE_GROWTH * LOG_LINE_MAX + 4096,
     OWN_LINE_MAX = 4096, /* the reason of a failure, with the last lines of the server */
-    OWN_BATCH = READABLE_GROWTH * OWN_LINE_MAX + PREFIX_MAX + 2,
 };
 
 /* Lines on their way to a file: one write for all that came at once. */
@@ -214,17 +213,37 @@ void log_last_lines(const struct log *log, char *out, size_t size) {
     out[used - utf8_unfinished(out, used)] = 0;
 }
 
-void log_say(struct log *log, const char *format, ...) {
-    char line[OWN_LINE_MAX], bytes_out[OWN_BATCH];
+/* Needs no more memory than the words do: this is called where the daemon's stack is deepest, and
+ * what a stack has once used it keeps. */
+static void say(struct log *log, const char *lines) {
     struct batch batch;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    batch_init(&batch, &log->launcher, bytes_out, sizeof bytes_out);
-    for (const char *at = line; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+    size_t capacity = PREFIX_MAX + READABLE_GROWTH * strlen(lines) + 2;
+    char *bytes_out = malloc(capacity);
+    if (!bytes_out) {
+        log->lost += strlen(lines);
+        return;
+    }
+    batch_init(&batch, &log->launcher, bytes_out, capacity);
+    for (const char *at = lines; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
         add_line(log, &batch, LOG_LAUNCHER, at, strcspn(at, "\n"));
     batch_flush(log, &batch);
+    free(bytes_out);
+}
+
+void log_say(struct log *log, const char *format, ...) {
+    char brief[256], *whole = NULL;
+    va_list args;
+    int length;
+    va_start(args, format);
+    length = vsnprintf(brief, sizeof brief, format, args);
+    va_end(args);
+    if (length >= (int)sizeof brief && (whole = malloc(OWN_LINE_MAX)) != NULL) {
+        va_start(args, format);
+        vsnprintf(whole, OWN_LINE_MAX, format, args);
+        va_end(args);
+    }
+    say(log, whole ? whole : brief);
+    free(whole);
 }
 
 void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn on_line,
