@@ -158,6 +158,15 @@ def test_advice_for_the_command_line_is_left_out_where_there_is_a_button(dock):
     assert "Port 8000 is held by a process of user 1001" in dock.texts()
 
 
+def test_a_server_that_was_found_is_shown_by_what_it_was_started_with(dock):
+    """Not by what this editor would have started."""
+    for server, shown in (({"builtin": False, "command": ["/opt/other", "--port", "8000"]}, "other --port 8000 (7)"),
+                          ({"builtin": True, "command": ["/opt/tether", "serve"]}, "built in (7)"),
+                          ({}, "built in (7)"), ({"command": []}, "built in (7)"), ({"command": [{}, 7]}, "  (7)")):
+        dock.be("ready", {"server": dict(server, pid=7)})
+        assert shown in dock.texts(), (server, dock.texts())
+
+
 def test_whatever_a_daemon_of_another_version_says_is_shown_or_left_out(dock):
     for odd in (None, [], 7, "words", {"pid": []}, [1, None, {"pid": "x"}]):
         dock.be("ready", {key: odd for key in ("server", "owner", "sessions", "why", "uptime_ms",

@@ -194,6 +194,16 @@ static func is_older(version: String, other: String) -> bool:
 	return ours.size() < theirs.size()
 
 
+## What the server was started with, which is not what the settings say if it was found. Empty: the
+## built-in one.
+static func running_command(server: Dictionary, set_here: PackedStringArray) -> PackedStringArray:
+	if server.get("builtin") is bool and server["builtin"]:
+		return []
+	if server.get("command") is Array:
+		return PackedStringArray((server["command"] as Array).map(text))
+	return set_here
+
+
 ## A command by its program's name, without the folder.
 static func command(words: PackedStringArray) -> String:
 	if words.is_empty():
