@@ -169,28 +169,39 @@ static void test_abandoned_guard_leaves_nobody(void **state) {
     five_finish(&five);
 }
 
-/* The one open case: with both gone at once nobody is left to act. The next start is. */
-static void test_both_killed_is_the_open_case(void **state) {
+/* Kills both and then what they left. False: that was not at once. Whoever dies first wakes the
+ * other, and that one was quicker than our next line. */
+static bool kill_both_at_once(void) {
     struct five five;
+    int survivors, zombies;
 
-    (void)state;
     five_start(&five);
     kill(five.harness.daemon, SIGSTOP);
     kill(five.harness.guard, SIGSTOP);
     check_stopped(five.harness.daemon);
     check_state(five.harness.guard, 'T');
-    /* Whoever dies first wakes the other, which is slower than the next line. */
     kill(five.harness.guard, SIGKILL);
     kill(five.harness.daemon, SIGKILL);
     assert_int_equal(waitpid(five.harness.daemon, NULL, 0), five.harness.daemon);
-    assert_int_equal(harness_survivors(five.pidfds, FIVE, 50), FIVE);
+    survivors = harness_survivors(five.pidfds, FIVE, 50);
     for (int i = 0; i < FIVE; i++)
         syscall(SYS_pidfd_send_signal, five.pidfds[i], SIGKILL, NULL, 0);
     assert_int_equal(harness_survivors(five.pidfds, FIVE, HARNESS_DEADLINE_MS), 0);
-    /* The test is their reaper now: it finds exactly the five, as zombies. */
-    assert_int_equal(harness_finish(&five.harness), FIVE);
+    zombies = harness_finish(&five.harness);
     for (int i = 0; i < FIVE; i++)
         close(five.pidfds[i]);
+    /* The test is their reaper now: it finds exactly the five. */
+    return survivors == FIVE && zombies == FIVE;
+}
+
+/* The one open case: with both gone at once nobody is left to act. The next start is. */
+static void test_both_killed_is_the_open_case(void **state) {
+    int tries = 1;
+
+    (void)state;
+    while (!kill_both_at_once() && tries < 50)
+        tries++;
+    assert_true(tries < 50);
 }
 
 /* A moment somewhere in the start: the records come within it or after it. */
