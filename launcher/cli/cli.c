@@ -96,13 +96,17 @@ static bool is_help_flag(const char *text) {
     return text && (strcmp(text, "-h") == 0 || strcmp(text, "--help") == 0);
 }
 
-static void print_result(int code, const char *message) {
-    json_t *result =
-        json_pack("{s:s, s:i, s:s}", "result", "failed", "code", code, "message", message);
-    char *line = result ? json_dumps(result, JSON_COMPACT) : NULL;
+void command_print_json(const json_t *value) {
+    char *line = json_dumps(value, JSON_COMPACT);
     if (line)
         puts(line);
     free(line);
+}
+
+static void print_result(int code, const char *message) {
+    json_t *result =
+        json_pack("{s:s, s:i, s:s}", "result", "failed", "code", code, "message", message);
+    command_print_json(result);
     json_decref(result);
 }
 
@@ -172,7 +176,7 @@ static int finish_output(int code) {
     if ((rc == 0 && !ferror(stdout)) || os_reader_gone(1))
         return code;
     fprintf(stderr, "tether: cannot write to standard output%s%s\n", rc < 0 ? ": " : "",
-            rc < 0 ? strerror(-rc) : "");
+            rc < 0 ? os_error_text(rc).text : "");
     return code == EXIT_FINE ? EXIT_FAILED : code;
 }
 

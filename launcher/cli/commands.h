@@ -2,6 +2,8 @@
 #ifndef TETHER_CLI_COMMANDS_H
 #define TETHER_CLI_COMMANDS_H
 
+#include <jansson.h>
+
 #include "options.h"
 
 struct command {
@@ -30,6 +32,9 @@ int command_logs(const struct options *options);
 int command_doctor(const struct options *options);
 int command_sweep(const struct options *options);
 int command_serve(const struct options *options);
+
+/* Prints it as one line of JSON. */
+void command_print_json(const json_t *value);
 
 /* Prints "tether: …" and returns the code. */
 int command_fail(int exit_code, const struct error *err);

@@ -240,10 +240,7 @@ static int print_findings(const struct report *report) {
         json_t *all =
             json_pack("{s:s, s:s, s:b, s:O}", "version", tether_version, "instance",
                       report->instance, "ok", code == EXIT_FINE, "findings", report->findings);
-        char *line = json_dumps(all, JSON_COMPACT);
-        if (line)
-            puts(line);
-        free(line);
+        command_print_json(all);
         json_decref(all);
     }
     return code;

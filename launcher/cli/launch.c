@@ -71,12 +71,10 @@ static enum outcome adopted(struct launch *launch, const json_t *state, const ch
  * while the server is on its way, to show it and to call it off. Takes the reference. */
 static void announce(json_t *line) {
     const char *wanted = getenv("TETHER_ANNOUNCE");
-    char *text = wanted && wanted[0] ? json_dumps(line, JSON_COMPACT) : NULL;
-    if (text) {
-        puts(text);
+    if (wanted && wanted[0]) {
+        command_print_json(line);
         fflush(stdout);
     }
-    free(text);
     json_decref(line);
 }
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 enum {
-    LONGEST = 24,
-    /* longer words are not compared */ FARTHEST = 2 /* typing errors in a word */
+    LONGEST = 24, /* longer words are not compared */
+    FARTHEST = 2, /* typing errors in a word */
 };
 
 static size_t least(size_t a, size_t b) {

@@ -27,10 +27,7 @@ static void print_state(const struct options *options, json_t *state, struct scr
     json_object_del(state, "session");
     json_object_del(state, "type");
     if (options->json) {
-        char *line = json_dumps(state, JSON_COMPACT);
-        if (line)
-            puts(line);
-        free(line);
+        command_print_json(state);
     } else {
         struct buffer text = {0};
         status_text(&text, state, terminal_columns());

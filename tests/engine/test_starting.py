@@ -44,6 +44,12 @@ def slow(scene, name, gate, **properties):
     return scene.server(name, command=gate.command, ready_timeout_ms=60000, **properties)
 
 
+def begin(server):
+    """Starts it and waits until it is in the middle of that."""
+    server.do("start")
+    server.expect("log", line="warming up")
+
+
 def launch_words(server, *words):
     return [TETHER, words[0], "--http-port", str(server.http), "--ws-port", str(server.ws)] + list(words[1:])
 
@@ -93,8 +99,7 @@ def test_A1_a_start_of_somebody_else_is_joined_and_shown(scene, gate):
 
 def test_E6_a_stop_ends_a_start_at_once_and_is_no_failure(scene, gate):
     server = slow(scene, "called off", gate)
-    server.do("start")
-    server.expect("log", line="warming up")
+    begin(server)
     daemon, began = server.daemon_pid(), time.monotonic()
     server.do("stop")
     server.wait_state("stopped")
@@ -120,8 +125,7 @@ def test_E6_a_stop_before_anybody_listens_ends_the_start_as_soon_as_somebody_doe
 
 def test_E6_a_start_after_that_counts_again(scene, gate):
     server = slow(scene, "again", gate)
-    server.do("start")
-    server.expect("log", line="warming up")
+    begin(server)
     daemon = server.daemon_pid()
     server.set(command=[SERVER])
     scene.run("%s.stop()\n%s.start()" % (server.reach, server.reach))
@@ -133,8 +137,7 @@ def test_E6_a_start_after_that_counts_again(scene, gate):
 
 def test_A10_a_plugin_that_goes_in_the_middle_of_a_start_takes_the_server_along(scene, gate):
     server = slow(scene, "dropped", gate)
-    server.do("start")
-    server.expect("log", line="warming up")
+    begin(server)
     daemon, began = server.daemon_pid(), time.monotonic()
     scene.run('driver.servers.erase("dropped")')
     wait_gone(daemon)
@@ -168,8 +171,7 @@ def test_E6_a_start_that_fails_is_told_once_when_nothing_is_left_of_it(scene, ho
 
 def test_E6_a_daemon_that_dies_during_the_start_is_a_failure(scene, gate):
     server = slow(scene, "killed", gate)
-    server.do("start")
-    server.expect("log", line="warming up")
+    begin(server)
     status = server.status()
     kill(status["daemon"]["pid"])
     assert server.expect("failed")["code"] == 1

@@ -193,26 +193,31 @@ def test_E6_a_stop_while_the_daemon_is_looked_for_is_the_end(instance, tmp_path)
         drive.end()
 
 
+REFUSAL = {"type": "error", "code": "protocol", "message": "this daemon speaks protocol 7"}
+
+
+def connect(daemon, drive):
+    drive.tell("new", "start")
+    daemon.be_adopted()
+    daemon.accept()
+
+
 def test_A10_one_that_is_refused_while_it_leaves_is_gone(instance):
     """The daemon speaks another protocol, as one of a later release may: there is nobody to take leave of."""
     with FakeDaemon(instance) as daemon, Drive(instance) as drive:
-        drive.tell("new", "start")
-        daemon.be_adopted()
-        daemon.accept()
+        connect(daemon, drive)
         drive.tell("leave disable", "nap 50")
         drive.files()
-        daemon.say(type="error", code="protocol", message="this daemon speaks protocol 7")
+        daemon.say(**REFUSAL)
         assert drive.destroy() < HURRIED_MS
         drive.end()
 
 
 def test_E6_one_that_is_refused_says_so_once(instance):
     with FakeDaemon(instance) as daemon, Drive(instance) as drive:
-        drive.tell("new", "start")
-        daemon.be_adopted()
-        daemon.accept()
-        daemon.say(type="error", code="protocol", message="this daemon speaks protocol 7")
-        assert drive.next(r"failed (\d+) (.*)").groups() == ("1", "this daemon speaks protocol 7")
+        connect(daemon, drive)
+        daemon.say(**REFUSAL)
+        assert drive.next(r"failed (\d+) (.*)").groups() == ("1", REFUSAL["message"])
         drive.state("failed")
         drive.tell("hurry quit")
         drive.destroy()
