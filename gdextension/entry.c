@@ -4,10 +4,10 @@
  * library into games that are run from the editor too: all of Tether lives at the EDITOR level. */
 #include <string.h>
 
+#include "class/tether_server.h"
 #include "docs.h"
-#include "editor_loop.h"
 #include "engine/engine.h"
-#include "tether_server.h"
+#include "frame/editor_loop.h"
 
 /* The only symbol that the library shows; its name stands in tether.gdextension. */
 __attribute__((visibility("default"))) GDExtensionBool

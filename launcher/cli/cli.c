@@ -10,12 +10,13 @@
 #include <llhttp.h>
 #include <uv.h>
 
-#include "../os/os.h"
-#include "../protocol/version.h"
 #include "commands.h"
+#include "exit_code.h"
 #include "nearest.h"
+#include "os/os.h"
+#include "protocol/version.h"
 
-static const struct command *find_command(const char *name) {
+static const struct cli_command *find_command(const char *name) {
     for (size_t i = 0; i < command_count; i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
@@ -33,7 +34,7 @@ static void print_overview(FILE *out) {
     fprintf(out, "\n`tether help COMMAND` tells more about one of them.\n");
 }
 
-static void print_command(const struct command *command, FILE *out) {
+static void print_command(const struct cli_command *command, FILE *out) {
     fprintf(out, "tether %s: %s\n\nusage: tether %s %s\n", command->name,
             command->summary ? command->summary : "started by `tether launch`", command->name,
             command->usage);
@@ -58,7 +59,7 @@ static int unknown_command(const char *name) {
 }
 
 int command_help(char **words) {
-    const struct command *command;
+    const struct cli_command *command;
     if (!words[0]) {
         print_overview(stdout);
         return EXIT_FINE;
@@ -110,7 +111,7 @@ static void print_result(int code, const char *message) {
     json_decref(result);
 }
 
-static int usage_error(const struct command *command, const char *message) {
+static int usage_error(const struct cli_command *command, const char *message) {
     fprintf(stderr, "tether %s: %s\nSee `tether help %s`.\n", command->name, message,
             command->name);
     if (strcmp(command->name, "launch") == 0) /* whoever reads its one line gets the reason, too */
@@ -153,7 +154,7 @@ static int take_own_server(struct options *options, struct own_server *own, char
     return 0;
 }
 
-static int run_command(const struct command *command, char **argv, char **words) {
+static int run_command(const struct cli_command *command, char **argv, char **words) {
     struct options options;
     struct own_server own;
     struct error err = {0};
@@ -181,7 +182,7 @@ static int finish_output(int code) {
 }
 
 static int run_words(int argc, char **argv) {
-    const struct command *command;
+    const struct cli_command *command;
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_USAGE;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../protocol/message.h"
-#include "../protocol/send.h"
-#include "../protocol/version.h"
+#include "protocol/message.h"
+#include "protocol/send.h"
+#include "protocol/version.h"
 
 enum { PATIENCE_MS = 1000, CONNECT_MOST_MS = 10000, CONNECT_AGAIN_MS = 5 };
 

@@ -5,10 +5,10 @@
 #include <jansson.h>
 #include <uv.h>
 
-#include "../error.h"
-#include "../os/os.h"
-#include "../protocol/lines.h"
-#include "options.h"
+#include "error.h"
+#include "options/options.h"
+#include "os/os.h"
+#include "protocol/lines.h"
 
 struct client {
     uv_loop_t loop;

@@ -1,9 +1,12 @@
 /* All commands. A system for which not everything is written yet has a table of its own in os/. */
 #include "commands.h"
 
+#include "front/front.h"
+#include "serve/serve.h"
+
 #define STARTS (SCOPE_INSTANCE | SCOPE_START)
 
-const struct command commands[] = {
+const struct cli_command commands[] = {
     {"run", "start a server in the foreground, with its log on the terminal",
      "[options] [-- COMMAND…]",
      "Without COMMAND it is `tether serve`, the built-in MCP server.\n"

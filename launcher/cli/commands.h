@@ -4,9 +4,9 @@
 
 #include <jansson.h>
 
-#include "options.h"
+#include "options/options.h"
 
-struct command {
+struct cli_command {
     const char *name;
     const char *summary; /* NULL: not for people */
     const char *usage;   /* behind the name */
@@ -16,14 +16,13 @@ struct command {
     int (*run_words)(char **words); /* for those without options */
 };
 
-extern const struct command commands[];
+extern const struct cli_command commands[];
 extern const size_t command_count;
 
 int command_help(char **words);
 int command_version(char **words);
 int command_run(const struct options *options);
 int command_launch(const struct options *options);
-int command_mcp(const struct options *options);
 int command_daemon(const struct options *options);
 int command_status(const struct options *options);
 int command_stop(const struct options *options);
@@ -31,13 +30,9 @@ int command_restart(const struct options *options);
 int command_logs(const struct options *options);
 int command_doctor(const struct options *options);
 int command_sweep(const struct options *options);
-int command_serve(const struct options *options);
 
 /* Prints it as one line of JSON. */
 void command_print_json(const json_t *value);
-
-/* Prints "tether: …" and returns the code. */
-int command_fail(int exit_code, const struct error *err);
 
 /* The exit code for an error of client_init. */
 int command_client_code(int rc);

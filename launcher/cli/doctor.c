@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../daemon/command_words.h"
-#include "../daemon/log.h"
-#include "../daemon/ports.h"
-#include "../daemon/records.h"
-#include "../protocol/message.h"
-#include "../protocol/version.h"
-#include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "daemon/command_words.h"
+#include "daemon/log.h"
+#include "daemon/ports.h"
+#include "daemon/records.h"
+#include "exit_code.h"
 #include "last_run.h"
+#include "protocol/message.h"
+#include "protocol/version.h"
 #include "status_text.h"
 
 struct report {
@@ -298,7 +298,7 @@ int command_sweep(const struct options *options) {
         return EXIT_FINE;
     }
     if (rc < 0)
-        return command_fail(EXIT_FAILED, &err);
+        return exit_failing(EXIT_FAILED, &err);
     rc = os_lock_take(&lock, &dir, "lock", &err);
     if (rc == 0)
         sweep_place(options, &dir);
@@ -308,7 +308,7 @@ int command_sweep(const struct options *options) {
         return EXIT_FINE;
     }
     if (rc < 0)
-        return command_fail(EXIT_FAILED, &err);
+        return exit_failing(EXIT_FAILED, &err);
     os_handle_close(&lock);
     puts("swept");
     return EXIT_FINE;

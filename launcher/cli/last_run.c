@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "../daemon/records.h"
-#include "../protocol/message.h"
 #include "client.h"
+#include "daemon/records.h"
+#include "protocol/message.h"
 #include "status_text.h"
 
 /* The value of the key if it is of that type, else null. A new reference. */

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-#include "../buffer.h"
-#include "options.h"
+#include "buffer.h"
+#include "options/options.h"
 
 /* {"ended": seconds since 1970, or null if it was killed, "cause": "stop requested", "failure",
  * "reason", "last_exit", "command", "restarts": as in the state, "log": a path}. NULL if there was

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../daemon/command_words.h"
-#include "../protocol/lines.h"
-#include "../protocol/message.h"
-#include "../protocol/version.h"
-#include "cli.h"
 #include "client.h"
 #include "commands.h"
-#include "owner.h"
+#include "daemon/command_words.h"
+#include "exit_code.h"
+#include "options/owner_check.h"
+#include "protocol/lines.h"
+#include "protocol/message.h"
+#include "protocol/version.h"
 
 extern char **environ;
 

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../daemon/log.h"
-#include "../protocol/message.h"
-#include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "daemon/log.h"
+#include "exit_code.h"
+#include "protocol/message.h"
 
 static void print_line(void *context, const char *line, size_t length) {
     (void)context;
@@ -23,7 +23,7 @@ static int print_tail(const struct options *options) {
         error_set(&err, rc, "nothing has run for ports %u and %u, so there is no log",
                   (unsigned)options->http_port, (unsigned)options->ws_port);
     if (rc < 0)
-        return command_fail(command_client_code(rc), &err);
+        return exit_failing(command_client_code(rc), &err);
     log_tail(&dir, "server.log", (size_t)options->line_count, print_line, NULL);
     os_dir_finish(&dir);
     return EXIT_FINE;
@@ -51,7 +51,7 @@ static int follow(const struct options *options) {
     json_t *welcome = NULL, *message;
     struct client *client = client_open(options, &welcome, &err);
     if (!client)
-        return command_fail(command_client_code(err.code), &err);
+        return exit_failing(command_client_code(err.code), &err);
     message = client_request(client,
                              json_pack("{s:s, s:I, s:b}", "type", "logs", "n",
                                        (json_int_t)options->line_count, "follow", 1),

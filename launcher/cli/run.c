@@ -1,16 +1,16 @@
 /* `tether run` and `tether daemon`: the same instance, in the foreground or detached. */
-#include "../daemon/daemon.h"
-#include "../os/os.h"
-#include "cli.h"
 #include "commands.h"
-#include "owner.h"
+#include "daemon/daemon.h"
+#include "exit_code.h"
+#include "options/owner_check.h"
+#include "os/os.h"
 
 int command_run(const struct options *options) {
     struct options attempt = *options;
     struct error err = {0};
     int code;
     if (owner_check(options, &err) < 0)
-        return command_fail(EXIT_FAILED, &err);
+        return exit_failing(EXIT_FAILED, &err);
     do
         code = daemon_run(&attempt, true);
     while (code == EXIT_PORT_HELD && options_next_pair(&attempt));

@@ -3,19 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../protocol/message.h"
-#include "../protocol/version.h"
-#include "cli.h"
 #include "client.h"
 #include "commands.h"
+#include "exit_code.h"
 #include "last_run.h"
+#include "protocol/message.h"
+#include "protocol/version.h"
 #include "status_text.h"
 #include "terminal.h"
-
-int command_fail(int exit_code, const struct error *err) {
-    fprintf(stderr, "tether: %s\n", err->message);
-    return exit_code;
-}
 
 int command_client_code(int rc) {
     return rc == -ENOENT || rc == -EAGAIN ? EXIT_NOT_RUNNING : EXIT_FAILED;
@@ -59,7 +54,7 @@ static int tell_nobody(const struct options *options, const struct error *err) {
     struct buffer text = {0};
     if (options->json)
         print_nobody(options, err, last);
-    command_fail(EXIT_NOT_RUNNING, err);
+    exit_failing(EXIT_NOT_RUNNING, err);
     if (last)
         last_run_text(&text, last);
     if (text.data && !text.failed)
@@ -87,7 +82,7 @@ static int watch(const struct options *options, struct client *client, struct sc
     if (!client->closed || is_last)
         return EXIT_FINE;
     error_set(&err, -EPIPE, "the daemon is gone without a word; its guard ends the server");
-    return command_fail(EXIT_FAILED, &err);
+    return exit_failing(EXIT_FAILED, &err);
 }
 
 int command_status(const struct options *options) {
@@ -98,7 +93,7 @@ int command_status(const struct options *options) {
     int code = EXIT_FINE;
     if (!client) {
         code = command_client_code(err.code);
-        return code == EXIT_NOT_RUNNING ? tell_nobody(options, &err) : command_fail(code, &err);
+        return code == EXIT_NOT_RUNNING ? tell_nobody(options, &err) : exit_failing(code, &err);
     }
     screen = options->watch && !options->json && terminal_is_there() ? &terminal : NULL;
     print_state(options, state, screen);

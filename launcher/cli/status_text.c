@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../daemon/command_words.h"
-#include "../protocol/message.h"
+#include "daemon/command_words.h"
+#include "protocol/message.h"
 
 enum {
     HEAD = 10,          /* what stands before the text of a line */

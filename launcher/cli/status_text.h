@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "../buffer.h"
+#include "buffer.h"
 
 /* Adds what `tether status` shows. columns: of the terminal; 0: it is none. */
 void status_text(struct buffer *out, const json_t *state, size_t columns);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../buffer.h"
+#include "buffer.h"
 
 bool terminal_is_there(void);
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../utf8.h"
 #include "readable.h"
+#include "utf8.h"
 
 /* In JSON, all words together. */
 enum { BYTES_MOST = 2048 };

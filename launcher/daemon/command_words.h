@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "../buffer.h"
+#include "buffer.h"
 #include "environment.h"
 
 /* The command of this start as an array of readable texts, as the server gets it. A new reference.

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "../protocol/message.h"
-#include "../protocol/version.h"
 #include "command_words.h"
+#include "protocol/message.h"
+#include "protocol/version.h"
 #include "records.h"
-#include "status.h"
+#include "state_json.h"
 
 /* ---- telling ---- */
 

@@ -8,15 +8,15 @@
 #include <jansson.h>
 #include <uv.h>
 
-#include "../cli/options.h"
-#include "../lifecycle/lifecycle.h"
-#include "../os/os.h"
-#include "control.h"
+#include "control_socket.h"
+#include "lifecycle/lifecycle.h"
 #include "log.h"
+#include "options/options.h"
+#include "os/os.h"
+#include "os/watch.h"
 #include "ports.h"
 #include "ready.h"
 #include "supervise.h"
-#include "watch.h"
 
 enum {
     /* Events that wait because they came out of an action: an answer of each session, and more. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../os/os.h"
+#include "os/os.h"
 
 struct echo_stream {
     os_handle handle;

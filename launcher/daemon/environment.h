@@ -5,9 +5,9 @@
 #ifndef TETHER_DAEMON_ENVIRONMENT_H
 #define TETHER_DAEMON_ENVIRONMENT_H
 
-#include "../cli/options.h"
-#include "../os/os.h"
-#include "../text_list.h"
+#include "options/options.h"
+#include "os/os.h"
+#include "text_list.h"
 
 /* What changes from start to start. */
 struct server_start {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "../utf8.h"
 #include "readable.h"
+#include "utf8.h"
 
 enum {
     PREFIX_MAX = 48, /* time and stream */

@@ -11,8 +11,8 @@
 
 #include <stdint.h>
 
-#include "../os/os.h"
 #include "echo.h"
+#include "os/os.h"
 
 #define LOG_FILE_SIZE  ((uint64_t)1024 * 1024)
 #define LOG_FILES      3 /* generations, the current one included */

@@ -6,9 +6,9 @@
 #ifndef TETHER_DAEMON_PORTS_H
 #define TETHER_DAEMON_PORTS_H
 
-#include "../cli/options.h"
-#include "../os/os.h"
 #include "log.h"
+#include "options/options.h"
+#include "os/os.h"
 
 /* Who was in the way at the last attempt, and which pair is free instead. */
 struct ports_conflict {

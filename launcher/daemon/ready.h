@@ -8,8 +8,8 @@
 
 #include <uv.h>
 
-#include "../cli/options.h"
-#include "../os/os.h"
+#include "options/options.h"
+#include "os/os.h"
 
 struct ready {
     uv_loop_t *loop;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../protocol/message.h"
+#include "protocol/message.h"
 
 #define STATE_FILE   "state.json"
 #define LAST_FILE    "last.json"

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "../os/os.h"
+#include "os/os.h"
 
 /* What an earlier daemon left in state.json; identities with pid 0 are not known. */
 struct records_state {

@@ -7,9 +7,9 @@
 
 #include <uv.h>
 
-#include "../guard/guard.h"
 #include "environment.h"
 #include "log.h"
+#include "os/linux/guard.h"
 
 /* What the daemon is told. A run begins with `started` or `unstarted`; after `unstarted` nothing of
  * it is left, after `started` come `exited` and then `emptied`. */

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cli/cli.h"
-#include "../cli/commands.h"
-#include "../os/os.h"
-#include "flight.h"
-#include "headers.h"
+#include "exit_code.h"
+#include "os/os.h"
+#include "request_head.h"
+#include "requests.h"
 
 enum {
     OUTPUT_HIGH = 1024 * 1024, /* beyond it nothing more is read from the server */
@@ -364,7 +363,7 @@ int command_mcp(const struct options *options) {
     }
     if (rc < 0) {
         error_set(&err, rc, "cannot use standard input and output: %s", uv_strerror(rc));
-        return command_fail(EXIT_FAILED, &err);
+        return exit_failing(EXIT_FAILED, &err);
     }
     link_wake(&front->link);
     watch_parent(front);

@@ -8,14 +8,14 @@
 
 #include <uv.h>
 
-#include "../cli/options.h"
-#include "../daemon/watch.h"
-#include "dialog.h"
-#include "exchange.h"
-#include "hints.h"
-#include "link.h"
-#include "scan.h"
-#include "streams.h"
+#include "client_io.h"
+#include "daemon_session.h"
+#include "http_client.h"
+#include "json_scan.h"
+#include "mcp_session.h"
+#include "options/options.h"
+#include "os/watch.h"
+#include "tool_hints.h"
 
 enum {
     FRONT_REQUESTS_MOST = 128, /* under way at once; further ones wait */
@@ -73,8 +73,8 @@ struct front {
     uint64_t asked_generation; /* of the server whose requests `asked` has */
     unsigned misses; /* connections in a row that came to nothing though the server was up */
     int64_t hold_until;
-    int64_t end_by;     /* DRAINS, ENDS: when it is enough */
-    struct input input; /* last: its buffer is large */
+    int64_t end_by;             /* DRAINS, ENDS: when it is enough */
+    struct client_reader input; /* last: its buffer is large */
 };
 
 /* What is due is done, what may go goes, and the timer is set. Called at the end of whatever
@@ -96,5 +96,8 @@ void front_answer_error(struct front *front, const char *id, size_t id_length, i
 
 /* The last thing the front says to people: one line on standard error. */
 void front_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* `tether mcp`; returns its exit code. */
+int command_mcp(const struct options *options);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "../buffer.h"
 #include "blob.h"
+#include "buffer.h"
 
 enum { SSE_ID_MAX = 1024, SSE_RETRY_MOST_MS = 30 * 1000 };
 

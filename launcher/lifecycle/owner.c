@@ -4,7 +4,7 @@
  * liveness is whatever was last reported; only DEAD counts as dead. */
 #include "internal.h"
 
-enum input {
+enum owner_input {
     IN_INHERIT, /* the owner is dead or gave up, and a session's process takes over */
     IN_ALONE,   /* the owner is dead and no session counts */
     IN_KEPT,    /* the owner may live after all, or a session has come */
@@ -23,7 +23,7 @@ static const uint8_t ownership_table[LIFECYCLE_OWNERSHIP_STATES][INPUTS] = {
 
 #undef O
 
-static bool owner_move(struct turn *t, enum input input) {
+static bool owner_move(struct turn *t, enum owner_input input) {
     struct lifecycle *l = t->l;
     uint8_t cell = ownership_table[l->ownership][input];
     if (!cell)

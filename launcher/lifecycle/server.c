@@ -9,7 +9,7 @@
 
 /* ---- The table ---- */
 
-enum input {
+enum server_input {
     IN_READY,   /* the server said so */
     IN_CRASH,   /* it ended badly and deserves another start */
     IN_FAIL,    /* it cannot be started, or not again */
@@ -81,7 +81,7 @@ static void tree_gone(struct lifecycle *l) {
     l->drain_by = 0;
 }
 
-static bool server_move(struct turn *t, enum input input) {
+static bool server_move(struct turn *t, enum server_input input) {
     struct lifecycle *l = t->l;
     uint8_t cell = server_table[l->server][input];
     if (!cell)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../error.h"
+#include "error.h"
 
 /* A file descriptor on POSIX, a HANDLE on Windows. */
 typedef intptr_t os_handle;

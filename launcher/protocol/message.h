@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "../error.h"
+#include "error.h"
 
 /* Reads one line. NULL, with the reason in `err`, unless it is a JSON object; else a new reference.
  */

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "../os/os.h"
+#include "os/os.h"
 
 int own_server_check(const uv_tcp_t *tcp) {
     uv_os_fd_t handle;

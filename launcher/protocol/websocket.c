@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../utf8.h"
+#include "utf8.h"
 
 enum {
     BIT_FIN = 0x80,

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../os/os.h"
+#include "os/os.h"
 #include "own_server.h"
 
 static void on_connected(uv_connect_t *request, int status) {

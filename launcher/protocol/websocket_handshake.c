@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../base64.h"
+#include "base64.h"
 #include "sha1.h"
 
 static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -198,12 +198,13 @@ static bool is_name(const char *text, size_t length) {
     return length > 0;
 }
 
-struct answer {
+struct handshake_answer {
     unsigned upgrades, connections, accepts;
     bool fits; /* each of them says what it must, and nothing was given that was not asked for */
 };
 
-static bool read_header(const struct line *line, const char *accept, struct answer *answer) {
+static bool read_header(const struct line *line, const char *accept,
+                        struct handshake_answer *answer) {
     const char *colon = memchr(line->text, ':', line->length);
     const char *value;
     size_t name, length;
@@ -241,7 +242,7 @@ static int refused(int status, const struct line *line, struct error *err) {
 
 int websocket_response(const char *head, size_t length, const char *key, struct error *err) {
     char accept[WEBSOCKET_ACCEPT_SIZE];
-    struct answer answer = {.fits = true};
+    struct handshake_answer answer = {.fits = true};
     struct line line;
     int status = next_line(&head, &length, &line) ? read_status(&line) : 0;
     if (status == 0)

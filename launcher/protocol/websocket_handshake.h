@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../error.h"
+#include "error.h"
 
 #define WEBSOCKET_NONCE_SIZE  16
 #define WEBSOCKET_KEY_SIZE    25 /* as text, with its end */

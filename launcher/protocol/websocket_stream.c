@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../os/os.h"
-#include "../utf8.h"
+#include "os/os.h"
+#include "utf8.h"
 
 enum { SILENCES_MOST = 3 };
 

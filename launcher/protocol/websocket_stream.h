@@ -12,7 +12,7 @@
 
 #include <uv.h>
 
-#include "../error.h"
+#include "error.h"
 #include "websocket.h"
 #include "websocket_handshake.h"
 

@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../cli/cli.h"
-#include "../cli/commands.h"
-#include "../protocol/version.h"
-#include "call.h"
-#include "editors.h"
-#include "listen.h"
-#include "mcp.h"
-#include "session.h"
+#include "exit_code.h"
+#include "protocol/version.h"
+#include "serve/mcp/mcp.h"
+#include "serve/mcp/sessions.h"
+#include "serve/mcp/subscriptions.h"
+#include "serve/relay/calls.h"
+#include "serve/relay/editors.h"
 
 enum { FIRST_LISTEN_FD = 3, SERVE_BACKLOG = 511 };
 
@@ -197,7 +196,7 @@ int command_serve(const struct options *options) {
     int rc;
     if (!serve) {
         error_set(&err, -ENOMEM, "out of memory");
-        return command_fail(EXIT_FAILED, &err);
+        return exit_failing(EXIT_FAILED, &err);
     }
     init(serve, options);
     rc = start_http(serve, &err);
@@ -209,6 +208,6 @@ int command_serve(const struct options *options) {
         stop(serve);
     finish(serve);
     if (rc < 0)
-        return command_fail(rc == -EADDRINUSE ? EXIT_PORT_HELD : EXIT_FAILED, &err);
+        return exit_failing(rc == -EADDRINUSE ? EXIT_PORT_HELD : EXIT_FAILED, &err);
     return EXIT_FINE;
 }

@@ -1,26 +1,22 @@
 /* The built-in server from within: one loop, one thread, and everything it knows.
  *
- *   http*          requests in, answers out; knows nothing of MCP
- *   mcp, legacy, modern, session, listen
- *                  MCP of both eras on one endpoint
- *   editors, lists who serves, and what they offer
- *   call, input, resume
- *                  requests on their way through an editor
- *   editor_socket  the editors' connections
+ *   http/    requests in, answers out; knows nothing of MCP
+ *   mcp/     MCP of both eras on one endpoint
+ *   relay/   the editors: who serves, what they offer, requests on their way through one
  */
-#ifndef TETHER_SERVE_SERVE_H
-#define TETHER_SERVE_SERVE_H
+#ifndef TETHER_SERVE_H
+#define TETHER_SERVE_H
 
 #include <uv.h>
 
-#include "../buffer.h"
-#include "../cli/options.h"
-#include "../os/os.h"
-#include "deadline.h"
-#include "editor_socket.h"
-#include "http.h"
-#include "jsonrpc.h"
-#include "seal.h"
+#include "buffer.h"
+#include "options/options.h"
+#include "os/os.h"
+#include "serve/http/deadline.h"
+#include "serve/http/http.h"
+#include "serve/mcp/jsonrpc.h"
+#include "serve/mcp/seal.h"
+#include "serve/relay/editor_socket.h"
 
 enum {
     SERVE_TEXT_KEPT = 262144,  /* bytes of memory that stay for composing */
@@ -39,7 +35,7 @@ enum {
 enum list_kind { LIST_TOOLS, LIST_RESOURCES, LIST_TEMPLATES, LIST_PROMPTS, LIST_COUNT };
 
 struct editor;
-struct session;
+struct mcp_session;
 struct call;
 struct listener;
 struct resume_call;
@@ -66,7 +62,7 @@ struct serve {
 
     struct buffer lists[LIST_COUNT]; /* as members of a result: "tools":[…] */
 
-    struct session *sessions[SERVE_SESSION_BUCKETS];
+    struct mcp_session *sessions[SERVE_SESSION_BUCKETS];
     unsigned session_count;
     uint64_t session_clock;
     uint8_t ended[SERVE_ENDED_MOST][12];
@@ -88,5 +84,8 @@ struct serve {
 
 /* Where this process and its editors are, as JSON. */
 void status_write(struct serve *serve, struct buffer *out);
+
+/* `tether serve`; returns its exit code. */
+int command_serve(const struct options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /* What the guard costs and how quickly it ends a tree. Prints one line per quantity; takes the
  * number of seconds to watch the idle guard for (10 without an argument). */
-#include "../support/guard_harness.h"
+#include "guard_harness.h"
 
 #include <poll.h>
 #include <signal.h>

@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
-#include "front/answer.h"
-#include "front/scan.h"
+#include "front/http_response.h"
 #include "fuzz.h"
+#include "json_scan.h"
 
 const char *const fuzz_words[] = {"HTTP/1.1 200 OK\r\n",
                                   "HTTP/1.1 404 No\r\n",
@@ -40,7 +40,7 @@ const char *const fuzz_words[] = {"HTTP/1.1 200 OK\r\n",
 enum { HEARD_MAX = 1 << 16 };
 
 struct heard {
-    struct answer answer;
+    struct http_response answer;
     char text[HEARD_MAX];
     size_t length;
 };
@@ -52,7 +52,7 @@ static void note(struct heard *heard, const char *data, size_t length) {
     heard->text[heard->length++] = '\n';
 }
 
-static void on_head(struct answer *answer) {
+static void on_head(struct http_response *answer) {
     FUZZ_CHECK(answer->status >= 200);
     note(answer->context, answer->session, strlen(answer->session));
 }
@@ -97,7 +97,7 @@ static void check_scan(const char *data, size_t length, size_t piece) {
     }
 }
 
-static bool on_message(struct answer *answer, const char *data, size_t length) {
+static bool on_message(struct http_response *answer, const char *data, size_t length) {
     FUZZ_CHECK(answer->is_stream && length > 0);
     check_scan(data, length, 1);
     note(answer->context, data, length);
@@ -106,17 +106,18 @@ static bool on_message(struct answer *answer, const char *data, size_t length) {
 
 /* ---- answers ---- */
 
-static const struct answer_events events = {on_head, on_message};
+static const struct http_response_events events = {on_head, on_message};
 
 static void hear(struct heard *heard, const char *data, size_t size, size_t piece) {
     heard->length = 0;
-    answer_init(&heard->answer, &events, heard);
+    http_response_init(&heard->answer, &events, heard);
     for (size_t at = 0; at < size; at += piece) {
-        int rc = answer_feed(&heard->answer, data + at, size - at < piece ? size - at : piece);
+        int rc =
+            http_response_feed(&heard->answer, data + at, size - at < piece ? size - at : piece);
         if (rc < 0 || heard->answer.is_complete)
             break;
     }
-    answer_end(&heard->answer);
+    http_response_end(&heard->answer);
     FUZZ_CHECK(heard->answer.is_complete || heard->answer.code < 0);
     note(heard, heard->answer.body.data ? heard->answer.body.data : "", heard->answer.body.length);
     note(heard, heard->answer.sse.id, heard->answer.sse.id_length);
@@ -137,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_CHECK(whole.answer.code == pieces.answer.code);
     FUZZ_CHECK(whole.length == pieces.length);
     FUZZ_CHECK(memcmp(whole.text, pieces.text, whole.length) == 0);
-    answer_finish(&whole.answer);
-    answer_finish(&pieces.answer);
+    http_response_finish(&whole.answer);
+    http_response_finish(&pieces.answer);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* Whatever comes as a handshake: a server lets in nobody without its token and with an origin, and
  * a client believes only the answer to its own key. The first byte chooses the side. */
 #include "fuzz.h"
-#include "serve/editor_request.h"
+#include "serve/relay/upgrade.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -3,9 +3,9 @@
  *
  * The input is texts that end with a newline each. Those that begin with "TETHER_" and have a '=',
  * before the first that does not, are variables; the rest are words. */
-#include "cli/options.h"
 #include "daemon/environment.h"
 #include "fuzz.h"
+#include "options/options.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes made readable are UTF-8 without control characters, within their bound, and stay what
  * they are when they are made readable again. */
-#include "daemon/readable.h"
 #include "fuzz.h"
+#include "readable.h"
 #include "utf8.h"
 
 #include <stdbool.h>

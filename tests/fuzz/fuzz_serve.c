@@ -1,9 +1,10 @@
 /* Whatever a client sends over HTTP: however it is cut into pieces, the same requests come out of
  * it, or the same refusal; and what is in them is a message, or a complaint that can be sent. */
 #include "fuzz.h"
-#include "serve/http_connection.h"
-#include "serve/mcp.h"
-#include "serve/resume.h"
+#include "serve/http/http_connection.h"
+#include "serve/mcp/mcp.h"
+#include "serve/mcp/replay.h"
+#include "serve/mcp/stateless_check.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@
  * Prints what comes from the client ("state NAME JSON", "failed CODE TEXT", "refused TEXT",
  * "adopted PID", "launcher LINE", "bridge STATE", "call NUMBER NAME"), "destroyed MS", and for
  * "files" how many are open. A call is answered with its own arguments. */
-#include "control_client.h"
+#include "session/control_client.h"
 
 #include <poll.h>
 #include <signal.h>

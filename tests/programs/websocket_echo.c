@@ -11,7 +11,7 @@
  *
  * Prints "listening PORT", and what happens: "open", "message LENGTH", "close WHY". SIGTERM is the
  * order to quit. */
-#include "serve/editor_socket.h"
+#include "serve/relay/editor_socket.h"
 
 #include <signal.h>
 #include <stdio.h>

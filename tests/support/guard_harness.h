@@ -6,7 +6,7 @@
 #ifndef TETHER_TEST_GUARD_HARNESS_H
 #define TETHER_TEST_GUARD_HARNESS_H
 
-#include "../../launcher/guard/guard.h"
+#include "os/linux/guard.h"
 
 enum { HARNESS_DEADLINE_MS = 8000, HARNESS_SERVERS_MAX = 8 };
 

@@ -2,7 +2,7 @@
 #ifndef TETHER_TESTS_OPTIONS_UNIT_H
 #define TETHER_TESTS_OPTIONS_UNIT_H
 
-#include "cli/options.h"
+#include "options/options.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,42 +1,42 @@
 /* Answers over HTTP, and events in them, out of pieces of any size. */
-#include "front/answer.h"
+#include "front/http_response.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/hints.h"
+#include "front/tool_hints.h"
 #include "unit.h"
 
 struct heard {
-    struct answer answer;
+    struct http_response answer;
     char messages[4096]; /* each with a '|' behind it */
     size_t heads, stop_after, count;
 };
 
-static void on_head(struct answer *answer) {
+static void on_head(struct http_response *answer) {
     struct heard *heard = answer->context;
     heard->heads++;
 }
 
-static bool on_message(struct answer *answer, const char *data, size_t length) {
+static bool on_message(struct http_response *answer, const char *data, size_t length) {
     struct heard *heard = answer->context;
     size_t used = strlen(heard->messages);
     snprintf(heard->messages + used, sizeof heard->messages - used, "%.*s|", (int)length, data);
     return ++heard->count != heard->stop_after;
 }
 
-static const struct answer_events events = {on_head, on_message};
+static const struct http_response_events events = {on_head, on_message};
 
 static void begin(struct heard *heard) {
     memset(heard, 0, sizeof *heard);
-    answer_init(&heard->answer, &events, heard);
+    http_response_init(&heard->answer, &events, heard);
 }
 
 static void feed(struct heard *heard, const char *text, size_t count, size_t piece) {
     for (size_t at = 0; at < count; at += piece)
-        answer_feed(&heard->answer, text + at, count - at < piece ? count - at : piece);
+        http_response_feed(&heard->answer, text + at, count - at < piece ? count - at : piece);
 }
 
 #define STREAM_HEAD                                                                                \
@@ -63,14 +63,14 @@ static void test_streams_in_pieces(void **state) {
         begin(heard);
         feed(heard, text, length, piece);
         assert_false(heard->answer.is_complete);
-        answer_end(&heard->answer);
+        http_response_end(&heard->answer);
         assert_true(heard->answer.is_complete && heard->answer.is_stream);
         assert_int_equal(heard->heads, 1);
         assert_string_equal(heard->messages, "one|two\nlines|\xe2\x82\xac\xf0\x9f\x98\x80|");
         assert_string_equal(heard->answer.session, "abc");
         assert_string_equal(heard->answer.sse.id, "8");
         assert_int_equal(heard->answer.sse.retry_ms, 250);
-        answer_finish(&heard->answer);
+        http_response_finish(&heard->answer);
     }
     free(heard);
 }
@@ -95,7 +95,7 @@ static void test_retry_has_limits(void **state) {
         begin(heard);
         feed(heard, text, length, length);
         assert_int_equal(heard->answer.sse.retry_ms, retries[i].wanted);
-        answer_finish(&heard->answer);
+        http_response_finish(&heard->answer);
     }
     free(heard);
 }
@@ -135,13 +135,13 @@ static void test_bodies_in_pieces(void **state) {
             begin(heard);
             feed(heard, rows[i].text, length, piece);
             assert_int_equal(heard->answer.keeps, rows[i].keeps);
-            answer_end(&heard->answer);
+            http_response_end(&heard->answer);
             assert_int_equal(heard->answer.is_complete, rows[i].complete);
             assert_int_equal(heard->answer.code, rows[i].code);
             assert_int_equal(heard->answer.status, rows[i].status);
             assert_string_equal(heard->answer.body.data ? heard->answer.body.data : "",
                                 rows[i].body);
-            answer_finish(&heard->answer);
+            http_response_finish(&heard->answer);
         }
     }
     free(heard);
@@ -153,10 +153,10 @@ static void test_bytes_behind_the_end_spoil_the_connection(void **state) {
     (void)state;
     assert_non_null(heard);
     begin(heard);
-    assert_int_equal(answer_feed(&heard->answer, text, sizeof text - 1), 0);
+    assert_int_equal(http_response_feed(&heard->answer, text, sizeof text - 1), 0);
     assert_true(heard->answer.is_complete);
     assert_false(heard->answer.keeps);
-    answer_finish(&heard->answer);
+    http_response_finish(&heard->answer);
     free(heard);
 }
 
@@ -167,11 +167,11 @@ static void test_the_reader_stops_it(void **state) {
     assert_non_null(heard);
     begin(heard);
     heard->stop_after = 2;
-    assert_int_equal(answer_feed(&heard->answer, text, sizeof text - 1), -ECANCELED);
+    assert_int_equal(http_response_feed(&heard->answer, text, sizeof text - 1), -ECANCELED);
     assert_string_equal(heard->messages, "1|2|");
-    assert_int_equal(answer_feed(&heard->answer, "data: 4\n\n", 9), -ECANCELED);
+    assert_int_equal(http_response_feed(&heard->answer, "data: 4\n\n", 9), -ECANCELED);
     assert_string_equal(heard->messages, "1|2|");
-    answer_finish(&heard->answer);
+    http_response_finish(&heard->answer);
     free(heard);
 }
 
@@ -203,11 +203,11 @@ static void test_too_many_headers(void **state) {
     (void)state;
     assert_non_null(heard);
     begin(heard);
-    answer_feed(&heard->answer, "HTTP/1.1 200 OK\r\n", 17);
+    http_response_feed(&heard->answer, "HTTP/1.1 200 OK\r\n", 17);
     for (int i = 0; i < 10000 && rc == 0; i++)
-        rc = answer_feed(&heard->answer, line, sizeof line - 1);
+        rc = http_response_feed(&heard->answer, line, sizeof line - 1);
     assert_int_equal(rc, -EMSGSIZE);
-    answer_finish(&heard->answer);
+    http_response_finish(&heard->answer);
     free(heard);
 }
 

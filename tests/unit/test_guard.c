@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "../support/guard_checks.h"
+#include "guard_checks.h"
 
 #include <errno.h>
 #include <fcntl.h>

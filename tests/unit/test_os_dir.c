@@ -1,5 +1,5 @@
 /* Private directories: where they are, what is refused, and the control socket's path. */
-#include "../../launcher/os/os.h"
+#include "os/os.h"
 #include "os_unit.h"
 
 #include <sys/socket.h>

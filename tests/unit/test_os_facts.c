@@ -1,5 +1,5 @@
 /* What is told about other processes, and finding them by a variable of their environment. */
-#include "../../launcher/os/posix/posix.h"
+#include "os/posix/posix.h"
 #include "os_unit.h"
 
 /* Starts `cat` with an environment and waits until it is that. */

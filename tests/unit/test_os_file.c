@@ -1,5 +1,5 @@
 /* Small files, replaced and read whole; and what else is asked of the system. */
-#include "../../launcher/os/os.h"
+#include "os/os.h"
 #include "os_unit.h"
 
 #include <linux/filter.h>

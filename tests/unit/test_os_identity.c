@@ -1,6 +1,6 @@
 /* Identity and liveness: numbers as text, zombies, recycled pids, what the system hides. */
-#include "../../launcher/os/linux/pidfd.h"
-#include "../../launcher/os/linux/proc.h"
+#include "os/linux/pidfd.h"
+#include "os/linux/proc.h"
 #include "os_unit.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* The instance's lock: exclusive, kept by the kernel, handed on, asked about without side effect.
  */
-#include "../../launcher/os/os.h"
+#include "os/os.h"
 #include "os_unit.h"
 
 #include <linux/filter.h>

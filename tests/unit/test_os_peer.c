@@ -1,5 +1,5 @@
 /* What the kernel says about the other end of a Unix socket. */
-#include "../../launcher/os/os.h"
+#include "os/os.h"
 #include "os_unit.h"
 
 #include <linux/filter.h>

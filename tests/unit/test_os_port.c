@@ -1,5 +1,5 @@
 /* Ports: tried, taken, and their holders named. */
-#include "../../launcher/os/os.h"
+#include "os/os.h"
 #include "os_unit.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* Whose process is at the other end of a TCP connection within this machine. */
-#include "../../launcher/os/linux/tcp_table.h"
-#include "../../launcher/os/os.h"
+#include "os/linux/tcp_table.h"
+#include "os/os.h"
 #include "os_unit.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* Any bytes made readable: compared with a slow reading of the same rules, byte string by byte
  * string, and by what every result must be like. */
-#include "daemon/readable.h"
+#include "readable.h"
 #include "utf8.h"
 
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* What the stdio front picks out of messages, and the head it makes of it. */
-#include "front/scan.h"
+#include "json_scan.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "front/headers.h"
+#include "front/request_head.h"
 #include "unit.h"
 
 static int scan_text(struct scan *scan, const char *text) {

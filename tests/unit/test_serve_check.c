@@ -1,7 +1,7 @@
 /* What is checked about requests: who may ask, and whether headers and body agree (F7). */
-#include "serve/http_check.h"
-#include "serve/mcp.h"
-#include "serve/modern_check.h"
+#include "serve/http/http_check.h"
+#include "serve/mcp/mcp.h"
+#include "serve/mcp/stateless_check.h"
 
 #include <string.h>
 
@@ -200,7 +200,7 @@ static int parameters(const char *name, const char *value, const char *arguments
         "{\"properties\":{\"r\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"},"
         "\"o\":{\"properties\":{\"n\":{\"type\":\"integer\",\"x-mcp-header\":\"N\"}}},"
         "\"b\":{\"type\":\"boolean\",\"x-mcp-header\":\"B\"}}}";
-    const struct modern_parameter given = {name, value};
+    const struct http_parameter given = {name, value};
     json_t *schema = json_loads(schema_text, 0, NULL), *body = json_loads(arguments, 0, NULL);
     char text[256];
     int code = modern_check_parameters(&given, name ? 1 : 0, schema, body, text, sizeof text);

@@ -1,5 +1,5 @@
 /* JSON-RPC as it comes in, and as it goes out (F7). */
-#include "serve/jsonrpc.h"
+#include "serve/mcp/jsonrpc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* Seals: SHA-256, HMAC, and what goes through a client (F7). */
 #include "base64.h"
-#include "serve/seal.h"
+#include "serve/mcp/seal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "serve/session.h"
+#include "serve/mcp/sessions.h"
 #include "unit.h"
 
 static void hex_is(const uint8_t *bytes, size_t count, const char *wanted) {
@@ -147,7 +147,7 @@ static void test_base64_is_strict(void **state) {
 /* A session's id is known again by whoever has the key, and by nobody else. */
 static void test_session_ids(void **state) {
     struct serve *serve = calloc(1, sizeof *serve);
-    struct session *session;
+    struct mcp_session *session;
     uint8_t bytes[SESSION_ID_BYTES];
     char id[SESSION_ID_TEXT];
     (void)state;

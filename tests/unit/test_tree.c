@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "../support/guard_checks.h"
+#include "guard_checks.h"
 
-#include "../../launcher/os/os_fork.h"
+#include "os/linux/fork.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Who may open a WebSocket as an editor: each rule of the server's side, broken one at a time. */
-#include "serve/editor_request.h"
+#include "serve/relay/upgrade.h"
 
 #include <stdio.h>
 #include <stdlib.h>

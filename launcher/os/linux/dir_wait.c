@@ -1,5 +1,5 @@
 /* Waiting for a change in a directory, with inotify. */
-#include "../os.h"
+#include "os/os.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What /proc tells about a process. */
-#include "../posix/posix.h"
+#include "os/posix/posix.h"
 #include "proc.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "../os_fork.h"
+#include "fork.h"
 
 #include "procfs.h"
 

@@ -4,7 +4,7 @@
  * So its members are listed while the root lives, each by pid and start with a parent that was
  * listed before, and every signal goes through a pidfd to a process that still is the one listed.
  * All are stopped before any is killed; a tree that grows faster than that is told as not ended. */
-#include "../os.h"
+#include "os/os.h"
 
 #include "procfs.h"
 

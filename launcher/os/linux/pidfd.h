@@ -2,7 +2,7 @@
 #ifndef TETHER_OS_LINUX_PIDFD_H
 #define TETHER_OS_LINUX_PIDFD_H
 
-#include "../os.h"
+#include "os/os.h"
 
 /* A pidfd of whoever has the pid now, or -errno. -ENOSYS where there are none: before Linux 5.3, or
  * in a sandbox that forbids the call, which says so with EPERM. */

@@ -1,6 +1,6 @@
 /* Who holds a port: from the table of sockets to the inode of the socket, and from there to the
  * processes that have it open. */
-#include "../posix/posix.h"
+#include "os/posix/posix.h"
 #include "proc.h"
 #include "tcp_table.h"
 

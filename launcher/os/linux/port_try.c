@@ -5,7 +5,7 @@
  * somebody listens on [::1] or on an IPv6-only wildcard; clients that say "localhost" would reach
  * that one instead. SO_REUSEADDR has on Linux just the meaning wanted: never beside a listener, but
  * beside what is left of old connections. */
-#include "../posix/posix.h"
+#include "os/posix/posix.h"
 #include "tcp_table.h"
 
 #include <errno.h>

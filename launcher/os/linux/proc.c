@@ -1,6 +1,6 @@
 #include "proc.h"
 
-#include "../posix/posix.h"
+#include "os/posix/posix.h"
 
 #include <dirent.h>
 #include <errno.h>

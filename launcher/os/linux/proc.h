@@ -6,7 +6,7 @@
 #ifndef TETHER_OS_LINUX_PROC_H
 #define TETHER_OS_LINUX_PROC_H
 
-#include "../os.h"
+#include "os/os.h"
 
 #include <sys/types.h>
 

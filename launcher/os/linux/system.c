@@ -1,5 +1,5 @@
 /* The clock, and randomness. */
-#include "../os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <sys/random.h>

@@ -4,7 +4,7 @@
  *
  * A connection that nobody has accepted yet is nobody's. It is in the queue of the one socket that
  * listens at its end, and ends with it: as long as it is there, so is that one. */
-#include "../posix/posix.h"
+#include "os/posix/posix.h"
 #include "tcp_table.h"
 
 #include <errno.h>

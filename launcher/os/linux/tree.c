@@ -20,7 +20,7 @@
  * Before that all are stopped once and killed from the youngest generation upwards, so that nobody
  * gets to react to the death of another. That alone would not do: since Linux 4.19 a fork() under
  * way goes on in spite of SIGSTOP, and its child runs. */
-#include "../os_tree.h"
+#include "tree.h"
 
 #include "pidfd.h"
 #include "procfs.h"

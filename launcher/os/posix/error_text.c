@@ -3,7 +3,7 @@
 #undef _DEFAULT_SOURCE
 #define _POSIX_C_SOURCE 200809L /* NOLINT(bugprone-reserved-identifier) */
 
-#include "../os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdio.h>

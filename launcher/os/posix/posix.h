@@ -2,7 +2,7 @@
 #ifndef TETHER_OS_POSIX_H
 #define TETHER_OS_POSIX_H
 
-#include "../os.h"
+#include "os/os.h"
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 /* Text of other processes, made safe to show: what comes out is valid UTF-8 on one line. */
-#include "../../utf8.h"
 #include "posix.h"
+#include "utf8.h"
 
 #include <string.h>
 

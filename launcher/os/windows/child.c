@@ -2,7 +2,7 @@
  * here yet. */
 #define _CRT_RAND_S /* for rand_s, which is the system's own source of randomness */
 
-#include "../os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The little that the command line needs everywhere. */
-#include "../os.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,629 @@
+#include "tether_server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "buffer.h"
+#include "frame/editor_loop.h"
+#include "frame/frame_pace.h"
+#include "protocol/message.h"
+#include "protocol/version.h"
+#include "server_log.h"
+#include "server_setup.h"
+#include "tool_calls.h"
+
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+#define BOOL         GDEXTENSION_VARIANT_TYPE_BOOL
+#define INT          GDEXTENSION_VARIANT_TYPE_INT
+#define STRING       GDEXTENSION_VARIANT_TYPE_STRING
+#define STRINGS      GDEXTENSION_VARIANT_TYPE_PACKED_STRING_ARRAY
+#define DICTIONARY   GDEXTENSION_VARIANT_TYPE_DICTIONARY
+#define CALLABLE     GDEXTENSION_VARIANT_TYPE_CALLABLE
+#define ANYTHING     GDEXTENSION_VARIANT_TYPE_NIL
+
+struct tether_server {
+    struct tether_server *next; /* of editor_loop's list */
+    bool was_looked_at;         /* in this frame */
+    GDExtensionObjectPtr object;
+    struct server_properties properties;
+    struct engine_variant
+        active; /* whether the server is wanted; survives a reload of the library */
+    struct engine_variant tools;        /* name → [schema, callable]; so do these */
+    struct engine_variant instructions; /* what AI clients are told about the tools */
+    bool start_pending;                 /* for the next frame, when all properties are set */
+
+    struct control_client *client; /* NULL: no session is wanted */
+    char state[24];
+    json_t *status; /* the daemon's last state, or NULL */
+    json_t *result; /* what launch said when it failed, or NULL */
+    int64_t code;
+    char *message; /* what went wrong last, or NULL */
+    struct server_log log;
+    struct tool_calls calls;
+    bool offer_pending; /* the tools have changed since the server was told */
+    bool is_bridged;    /* the built-in server reaches this editor */
+};
+
+/* ---- the list of editor_loop ---- */
+
+struct tether_server **tether_server_next(struct tether_server *server) {
+    return &server->next;
+}
+
+void tether_server_begin_frame(struct tether_server *first) {
+    for (struct tether_server *server = first; server; server = server->next)
+        server->was_looked_at = false;
+}
+
+/* ---- telling scripts ---- */
+
+static void emit(struct tether_server *server, const char *signal,
+                 const struct engine_variant *values, int count) {
+    struct engine_variant self, arguments[VARIANT_MAX_ARGUMENTS];
+    variant_init_object(&self, server->object); /* holds a reference meanwhile */
+    variant_init_text(&arguments[0], signal);
+    memcpy(&arguments[1], values, (size_t)count * sizeof *values); /* borrowed, bit by bit */
+    variant_call(&self, "emit_signal", arguments, count + 1, NULL);
+    variant_finish(&arguments[0]);
+    variant_finish(&self);
+}
+
+static void emit_text(struct tether_server *server, const char *signal, const char *text) {
+    struct engine_variant value;
+    variant_init_text(&value, text);
+    emit(server, signal, &value, 1);
+    variant_finish(&value);
+}
+
+static void emit_failed(struct tether_server *server) {
+    struct engine_variant values[2];
+    variant_init_int(&values[0], server->code);
+    variant_init_text(&values[1], server->message ? server->message : "");
+    emit(server, "failed", values, 2);
+    variant_finish(&values[1]);
+    variant_finish(&values[0]);
+}
+
+static void set_message(struct tether_server *server, int64_t code, const char *text) {
+    size_t size = text ? strlen(text) + 1 : 0;
+    server->code = code;
+    free(server->message);
+    server->message = size ? malloc(size) : NULL;
+    if (server->message)
+        memcpy(server->message, text, size);
+}
+
+static void set_state(struct tether_server *server, const char *state, json_t *status) {
+    bool changed = strcmp(server->state, state) != 0;
+    if (status) {
+        json_decref(server->status);
+        server->status = json_incref(status);
+    }
+    if (strcmp(state, "ready") == 0) {
+        set_message(server, 0, NULL);
+        json_decref(server->result);
+        server->result = NULL;
+    }
+    snprintf(server->state, sizeof server->state, "%s", state);
+    if (changed || status)
+        emit_text(server, "state_changed", server->state);
+}
+
+/* ---- events ---- */
+
+static void on_log(struct tether_server *server, const struct control_event *event) {
+    struct engine_variant values[2];
+    server_log_add(&server->log, event->text);
+    variant_init_text(&values[0], event->stream);
+    variant_init_text(&values[1], event->text ? event->text : "");
+    emit(server, "log_line", values, 2);
+    variant_finish(&values[1]);
+    variant_finish(&values[0]);
+}
+
+static void on_failed(struct tether_server *server, const struct control_event *event) {
+    set_message(server, event->number, event->text);
+    json_decref(server->result);
+    server->result = json_incref(event->json);
+    emit_failed(server);
+}
+
+static void on_adopted(struct tether_server *server, const struct control_event *event) {
+    struct engine_variant pid;
+    variant_init_int(&pid, event->number);
+    emit(server, "adopted", &pid, 1);
+    variant_finish(&pid);
+}
+
+static void answer(struct tether_server *server, int64_t call, json_t *result) {
+    if (result && server->client)
+        control_client_answer(server->client, call, result);
+    else
+        json_decref(result);
+}
+
+/* The tools of all servers of this editor: any plugin offers some through an object of its own. Of
+ * two with the same name the newer object's counts. */
+static void init_all_tools(struct engine_variant *out) {
+    GDExtensionCallError error;
+    engine.variant_construct(DICTIONARY, out, NULL, 0, &error);
+    for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
+        variant_call(out, "merge", &server->tools, 1, NULL);
+}
+
+/* What all servers of this editor have to say, a paragraph each. */
+static json_t *all_instructions(void) {
+    struct buffer all = {0};
+    json_t *text;
+    for (struct tether_server *server = editor_loop_servers(); server; server = server->next) {
+        char *own = variant_text(&server->instructions);
+        if (own[0] && all.length > 0)
+            buffer_add_literal(&all, "\n\n");
+        buffer_add_text(&all, own);
+        free(own);
+    }
+    text = json_stringn(all.data ? all.data : "", all.length);
+    buffer_finish(&all);
+    return text;
+}
+
+static void note_tools_changed(void) {
+    for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
+        server->offer_pending = true;
+}
+
+static void on_call(struct tether_server *server, const struct control_event *event) {
+    struct engine_variant self, tools;
+    frame_pace_call();
+    variant_init_object(&self, server->object);
+    init_all_tools(&tools);
+    answer(server, event->number,
+           tool_calls_run(&server->calls, &self, &tools, event->number, event->json));
+    variant_finish(&tools);
+    variant_finish(&self);
+}
+
+static void run_tool_finished(void *self, const GDExtensionConstTypePtr *arguments,
+                              GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    int64_t call = 0;
+    json_t *value =
+        tool_calls_finish(&server->calls, *(const int64_t *)arguments[1], arguments[0], &call);
+    (void)result;
+    if (value)
+        answer(server, call, value);
+}
+
+static void offer(struct tether_server *server) {
+    struct engine_variant tools;
+    json_t *registration;
+    server->offer_pending = false;
+    if (!server->client)
+        return;
+    init_all_tools(&tools);
+    registration = tool_calls_registration(&tools);
+    json_object_set_new(registration, "instructions", all_instructions());
+    control_client_offer(server->client, registration);
+    variant_finish(&tools);
+}
+
+static void on_event(struct tether_server *server, const struct control_event *event) {
+    switch (event->kind) {
+    case CONTROL_STATE:
+        set_state(server, event->text, event->json);
+        break;
+    case CONTROL_LOG:
+        on_log(server, event);
+        break;
+    case CONTROL_ADOPTED:
+        on_adopted(server, event);
+        break;
+    case CONTROL_FAILED:
+        on_failed(server, event);
+        break;
+    case CONTROL_REFUSED:
+        set_message(server, 1, event->text);
+        emit_failed(server);
+        break;
+    case CONTROL_BRIDGE:
+        server->is_bridged = strcmp(event->text, "connected") == 0;
+        tool_calls_cancel_all(&server->calls);
+        emit_text(server, "state_changed", server->state);
+        break;
+    case CONTROL_CALL:
+        on_call(server, event);
+        break;
+    case CONTROL_CANCELLED:
+        tool_calls_cancel(&server->calls, event->number);
+        break;
+    case CONTROL_NOTHING:
+        break;
+    }
+}
+
+static void start(struct tether_server *server);
+
+bool tether_server_frame(struct tether_server *server) {
+    const struct control_client *client = server->client;
+    struct control_event *event, *next;
+    struct engine_variant self;
+    if (server->was_looked_at)
+        return false;
+    server->was_looked_at = true;
+    event = server->client ? control_client_take(server->client) : NULL;
+    if (server->calls.count > 0)
+        frame_pace_hurry(); /* a coroutine waits for frames */
+    if (!event && !server->start_pending && !server->offer_pending)
+        return false;
+    variant_init_object(&self, server->object); /* it may be dropped by what is called here */
+    if (server->start_pending)
+        start(server);
+    if (server->offer_pending)
+        offer(server);
+    for (; event; event = next) {
+        next = event->next;
+        if (server->client == client) /* else a script has let go of the session that told this */
+            on_event(server, event);
+        control_event_free(event);
+    }
+    variant_finish(&self);
+    return true;
+}
+
+/* ---- what scripts ask for ---- */
+
+static void set_active(struct tether_server *server, bool active) {
+    variant_finish(&server->active);
+    variant_init_bool(&server->active, active);
+    server->start_pending = false;
+}
+
+/* Makes a session, or tells the one that there is what to launch from now on. */
+static void prepare(struct tether_server *server) {
+    struct launch_setup setup;
+    const char *why_not;
+    set_active(server, true);
+    if (!editor_is_in_use(&why_not)) {
+        set_message(server, 1, why_not);
+        return;
+    }
+    server_setup_init(&setup, &server->properties);
+    if (server->client)
+        control_client_set_up(server->client, &setup);
+    else
+        server->client = control_client_create(&setup);
+    launch_setup_finish(&setup);
+    server->offer_pending = true;
+    if (!server->client)
+        set_message(server, 1, "cannot start a thread for the session: out of memory");
+}
+
+static void start(struct tether_server *server) {
+    prepare(server);
+    if (server->client)
+        control_client_start(server->client);
+}
+
+static void run_start(void *self, const GDExtensionConstTypePtr *arguments,
+                      GDExtensionTypePtr result) {
+    (void)arguments;
+    (void)result;
+    start(self);
+}
+
+static void run_stop(void *self, const GDExtensionConstTypePtr *arguments,
+                     GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    (void)result;
+    set_active(server, false);
+    if (server->client)
+        control_client_stop(server->client, *(const uint8_t *)arguments[0]);
+}
+
+static void run_restart(void *self, const GDExtensionConstTypePtr *arguments,
+                        GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    (void)result;
+    prepare(server);
+    if (server->client)
+        control_client_restart(server->client, *(const uint8_t *)arguments[0]);
+}
+
+static bool is_reason(const char *text) {
+    return strcmp(text, "disable") == 0 || strcmp(text, "quit") == 0 ||
+           strcmp(text, "reload") == 0 || strcmp(text, "restart") == 0;
+}
+
+static void detach(struct tether_server *server, const char *reason) {
+    set_active(server, false);
+    if (!server->client)
+        return;
+    control_client_leave(server->client, reason, false);
+    editor_loop_part(server->client, true);
+    server->client = NULL;
+    server->is_bridged = false;
+    tool_calls_cancel_all(&server->calls);
+    set_state(server, "off", NULL);
+}
+
+static void run_detach(void *self, const GDExtensionConstTypePtr *arguments,
+                       GDExtensionTypePtr result) {
+    struct engine_variant text;
+    char *reason;
+    (void)result;
+    variant_init_native(&text, STRING, arguments[0]);
+    reason = variant_text(&text);
+    if (is_reason(reason))
+        detach(self, reason);
+    else
+        engine.print_error("TetherServer.detach: the reason must be \"disable\", \"quit\", "
+                           "\"reload\" or \"restart\"",
+                           __func__, __FILE__, __LINE__, true);
+    free(reason);
+    variant_finish(&text);
+}
+
+bool tether_server_is_bridged(const struct tether_server *server) {
+    return server->client && server->is_bridged;
+}
+
+void tether_server_part(struct tether_server *server) {
+    if (server->client)
+        editor_loop_part(server->client, false);
+    server->client = NULL;
+}
+
+static void run_get_state(void *self, const GDExtensionConstTypePtr *arguments,
+                          GDExtensionTypePtr result) {
+    const struct tether_server *server = self;
+    (void)arguments;
+    engine_string_assign(result, server->state);
+}
+
+static void copy_member(json_t *to, const char *name, const json_t *from, const char *key,
+                        json_t *fallback) {
+    json_t *value = json_object_get(from, key);
+    json_object_set_new(to, name, value ? json_incref(value) : fallback);
+    if (value)
+        json_decref(fallback);
+}
+
+static json_t *cost_json(void) {
+    struct editor_loop_cost cost = editor_loop_cost();
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "idle_frames", (json_int_t)cost.idle_frames,
+                     "idle_ns", (json_int_t)cost.idle_ns, "busy_frames",
+                     (json_int_t)cost.busy_frames, "busy_ns", (json_int_t)cost.busy_ns, "worst_ns",
+                     (json_int_t)cost.worst_ns);
+}
+
+static json_t *status_json(const struct tether_server *server) {
+    json_t *status = server->status ? json_copy(server->status) : json_object();
+    json_object_del(status, "type");
+    copy_member(status, "daemon_version", server->status, "version", json_string(""));
+    json_object_set_new(status, "version", json_string(tether_version));
+    json_object_set_new(status, "client_state", json_string(server->state));
+    json_object_set_new(status, "cost", cost_json());
+    json_object_set_new(status, "bridged", json_boolean(server->is_bridged));
+    json_object_set_new(status, "code", json_integer(server->code));
+    json_object_set_new(status, "message", json_string(server->message ? server->message : ""));
+    copy_member(status, "holder", server->result, "holder", json_object());
+    copy_member(status, "next_ports", server->result, "next_ports", json_array());
+    return status;
+}
+
+static void run_get_status(void *self, const GDExtensionConstTypePtr *arguments,
+                           GDExtensionTypePtr result) {
+    const struct tether_server *server = self;
+    struct engine_variant dictionary, tools, key;
+    json_t *status = status_json(server);
+    GDExtensionBool valid;
+    (void)arguments;
+    variant_init_json(&dictionary, status);
+    variant_init_text(&key, "tools");
+    variant_call((struct engine_variant *)(uintptr_t)&server->tools, "size", NULL, 0, &tools);
+    engine.variant_set(&dictionary, &key, &tools, &valid);
+    variant_assign_native(result, DICTIONARY, &dictionary);
+    variant_finish(&tools);
+    variant_finish(&key);
+    variant_finish(&dictionary);
+    json_decref(status);
+}
+
+static void run_get_log(void *self, const GDExtensionConstTypePtr *arguments,
+                        GDExtensionTypePtr result) {
+    const struct tether_server *server = self;
+    json_t *lines = server_log_last(&server->log, *(const int64_t *)arguments[0]);
+    struct engine_variant array;
+    variant_init_json(&array, lines);
+    variant_assign_native(result, STRINGS, &array);
+    variant_finish(&array);
+    json_decref(lines);
+}
+
+/* One odd name, and clients refuse the whole list. */
+static bool is_tool_name(const char *name) {
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t length = strlen(name);
+    return length > 0 && length <= 128 && strspn(name, allowed) == length;
+}
+
+/* Tells the plugin's author, in the editor's log, what nobody could call. */
+static bool can_register(const struct engine_variant *name, struct engine_variant *callable) {
+    char text[256], *shown = variant_text(name);
+    struct engine_variant valid;
+    text[0] = 0;
+    variant_call(callable, "is_valid", NULL, 0, &valid);
+    if (!is_tool_name(shown))
+        snprintf(text, sizeof text,
+                 "TetherServer.register_tool: '%.100s' cannot be the name of a tool; it takes "
+                 "letters, digits, '_', '-' and '.', 128 at most",
+                 shown);
+    else if (!variant_is_true(&valid))
+        snprintf(text, sizeof text,
+                 "TetherServer.register_tool: what '%.100s' shall call is not there (any more)",
+                 shown);
+    if (text[0])
+        engine.print_error(text, __func__, __FILE__, __LINE__, true);
+    variant_finish(&valid);
+    free(shown);
+    return !text[0];
+}
+
+static void run_register_tool(void *self, const GDExtensionConstTypePtr *arguments,
+                              GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    struct engine_variant name, pair, parts[2];
+    GDExtensionCallError error;
+    GDExtensionBool valid;
+    (void)result;
+    variant_init_native(&name, STRING, arguments[0]);
+    variant_init_native(&parts[0], DICTIONARY, arguments[1]);
+    variant_init_native(&parts[1], CALLABLE, arguments[2]);
+    if (can_register(&name, &parts[1])) {
+        engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
+        variant_call(&pair, "append", &parts[0], 1, NULL);
+        variant_call(&pair, "append", &parts[1], 1, NULL);
+        engine.variant_set(&server->tools, &name, &pair, &valid);
+        note_tools_changed();
+        variant_finish(&pair);
+    }
+    variant_finish(&parts[1]);
+    variant_finish(&parts[0]);
+    variant_finish(&name);
+}
+
+static void run_unregister_tool(void *self, const GDExtensionConstTypePtr *arguments,
+                                GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    struct engine_variant name;
+    (void)result;
+    variant_init_native(&name, STRING, arguments[0]);
+    variant_call(&server->tools, "erase", &name, 1, NULL);
+    note_tools_changed();
+    variant_finish(&name);
+}
+
+static void run_mark_active(void *self, const GDExtensionConstTypePtr *arguments,
+                            GDExtensionTypePtr result) {
+    struct tether_server *server = self;
+    (void)arguments;
+    (void)result;
+    if (server->client)
+        control_client_activate(server->client);
+}
+
+static void run_get_version(void *self, const GDExtensionConstTypePtr *arguments,
+                            GDExtensionTypePtr result) {
+    (void)self;
+    (void)arguments;
+    engine_string_assign(result, tether_version);
+}
+
+/* ---- the instance ---- */
+
+static void server_init(void *self) {
+    struct tether_server *server = self;
+    snprintf(server->state, sizeof server->state, "off");
+}
+
+static void server_attached(void *self, GDExtensionObjectPtr object) {
+    struct tether_server *server = self;
+    server->object = object;
+    editor_loop_add(server);
+}
+
+static void server_finish(void *self) {
+    struct tether_server *server = self;
+    editor_loop_remove(server);
+    note_tools_changed();
+    tether_server_part(server);
+    server_log_finish(&server->log);
+    json_decref(server->status);
+    json_decref(server->result);
+    free(server->message);
+}
+
+static void tools_changed(void *self) {
+    (void)self;
+    note_tools_changed();
+}
+
+/* `active = true`, by a script or by the engine after a reload: the other properties may follow. */
+static void active_changed(void *self) {
+    struct tether_server *server = self;
+    bool active = variant_is_true(&server->active);
+    server->start_pending = active && !server->client;
+    if (!active)
+        detach(server, "disable");
+}
+
+/* ---- the class ---- */
+
+static const struct class_method methods[] = {
+    {"start", run_start, .argument_count = 0},
+    {"stop", run_stop, .argument_count = 1, .arguments = {{"force", BOOL}}, .has_default = true},
+    {"restart", run_restart, .argument_count = 1, .arguments = {{"force", BOOL}},
+     .has_default = true},
+    {"detach", run_detach, .argument_count = 1, .arguments = {{"reason", STRING}}},
+    {"get_state", run_get_state, .result = STRING, .is_const = true},
+    {"get_status", run_get_status, .result = DICTIONARY, .is_const = true},
+    {"get_log", run_get_log, .result = STRINGS, .is_const = true, .argument_count = 1,
+     .arguments = {{"count", INT}}, .has_default = true, .default_value = 100},
+    {"register_tool", run_register_tool, .argument_count = 3,
+     .arguments = {{"name", STRING}, {"schema", DICTIONARY}, {"callable", CALLABLE}}},
+    {"unregister_tool", run_unregister_tool, .argument_count = 1, .arguments = {{"name", STRING}}},
+    {"mark_active", run_mark_active, .argument_count = 0},
+    {"_tool_finished", run_tool_finished, .argument_count = 2,
+     .arguments = {{"value", ANYTHING}, {"ticket", INT}}},
+    {"get_version", run_get_version, .result = STRING, .is_const = true},
+};
+
+#define PROPERTY(member) #member, .offset = offsetof(struct tether_server, properties.member)
+
+static const struct class_property properties[] = {
+    {PROPERTY(command), .type = STRINGS},
+    {PROPERTY(http_port), .type = INT, .default_number = 8000},
+    {PROPERTY(ws_port), .type = INT, .default_number = 9500},
+    {PROPERTY(ports), .type = STRING, .default_text = "fixed", .hint = "fixed,auto"},
+    {PROPERTY(environment), .type = DICTIONARY},
+    {PROPERTY(owner_aliases), .type = STRINGS},
+    {PROPERTY(ready), .type = STRING},
+    {PROPERTY(ready_timeout_ms), .type = INT},
+    {PROPERTY(restart_policy), .type = STRING, .default_text = "on-failure",
+     .hint = "on-failure,never"},
+    {PROPERTY(grace_ms), .type = INT},
+    {PROPERTY(stop_grace_ms), .type = INT},
+    {PROPERTY(idle_limit_ms), .type = INT},
+    {PROPERTY(hold_ports), .type = BOOL},
+    {PROPERTY(keep_on_exit), .type = BOOL},
+    {PROPERTY(launcher), .type = STRING},
+    {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools),
+     .changed = tools_changed},
+    {"instructions", STRING, .offset = offsetof(struct tether_server, instructions),
+     .changed = tools_changed},
+    {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
+};
+
+static const struct class_signal signals[] = {
+    {"state_changed", 1, {{"state", STRING}}},
+    {"log_line", 2, {{"stream", STRING}, {"line", STRING}}},
+    {"adopted", 1, {{"daemon_pid", INT}}},
+    {"failed", 2, {{"code", INT}, {"message", STRING}}},
+};
+
+const struct class_description tether_server_class = {
+    .name = "TetherServer",
+    .parent = "RefCounted",
+    .instance_size = sizeof(struct tether_server),
+    .init = server_init,
+    .attached = server_attached,
+    .finish = server_finish,
+    .methods = methods,
+    .method_count = COUNT(methods),
+    .properties = properties,
+    .property_count = COUNT(properties),
+    .signals = signals,
+    .signal_count = COUNT(signals),
+};

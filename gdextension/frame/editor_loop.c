@@ -1,0 +1,231 @@
+#include "editor_loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "class/tether_server.h"
+#include "engine/variant.h"
+#include "frame_pace.h"
+#include "os/os.h"
+
+enum {
+    /* How long a dropped server waits for a shutdown before it counts as disabled. An editor that
+     * closes gets from one to the other within a frame or two. */
+    PARTING_FRAMES = 5,
+    PARTING_MS = 500,
+};
+
+struct parting {
+    struct parting *next;
+    struct control_client *client;
+    bool has_left;
+    int frames;
+    int64_t since;
+};
+
+/* The engine's callbacks carry no context, so this is the one place that has to remember. */
+static struct {
+    struct tether_server *servers;
+    struct parting *parting;
+    bool is_in_frame; /* scripts may run, and have the engine run frames of its own */
+    struct editor_loop_cost cost;
+} editor;
+
+void editor_loop_add(struct tether_server *server) {
+    *tether_server_next(server) = editor.servers;
+    editor.servers = server;
+}
+
+void editor_loop_remove(struct tether_server *server) {
+    struct tether_server **link = &editor.servers;
+    while (*link && *link != server)
+        link = tether_server_next(*link);
+    if (*link)
+        *link = *tether_server_next(server);
+}
+
+struct tether_server *editor_loop_servers(void) {
+    return editor.servers;
+}
+
+void editor_loop_part(struct control_client *client, bool has_left) {
+    struct parting *parting = calloc(1, sizeof *parting);
+    if (!parting)
+        abort();
+    *parting = (struct parting){editor.parting, client, has_left, 0, os_clock_ms()};
+    editor.parting = parting;
+}
+
+/* ---- frames ---- */
+
+static bool is_settled(struct parting *parting) {
+    if (!parting->has_left && ++parting->frames > PARTING_FRAMES &&
+        os_clock_ms() - parting->since > PARTING_MS) {
+        control_client_leave(parting->client, "disable", false);
+        parting->has_left = true;
+    }
+    return parting->has_left && control_client_is_done(parting->client);
+}
+
+static void settle_parting(void) {
+    struct parting **link = &editor.parting;
+    while (*link) {
+        struct parting *parting = *link;
+        if (is_settled(parting)) {
+            *link = parting->next;
+            control_client_destroy(parting->client);
+            free(parting);
+        } else {
+            link = &parting->next;
+        }
+    }
+}
+
+/* A handler of a signal may drop any server, so after each that had something to say the list is
+ * looked at from its start; each has its turn once a frame. */
+static bool look_at_servers(void) {
+    struct tether_server *server = editor.servers;
+    bool did_something = false;
+    tether_server_begin_frame(server);
+    while (server) {
+        if (tether_server_frame(server)) {
+            did_something = true;
+            server = editor.servers;
+        } else {
+            server = *tether_server_next(server);
+        }
+    }
+    return did_something;
+}
+
+static void count_cost(bool was_busy, uint64_t ns) {
+    struct editor_loop_cost *cost = &editor.cost;
+    *(was_busy ? &cost->busy_frames : &cost->idle_frames) += 1;
+    *(was_busy ? &cost->busy_ns : &cost->idle_ns) += ns;
+    if (ns > cost->worst_ns)
+        cost->worst_ns = ns;
+}
+
+struct editor_loop_cost editor_loop_cost(void) {
+    return editor.cost;
+}
+
+static bool may_be_called(void) {
+    for (struct tether_server *server = editor.servers; server;
+         server = *tether_server_next(server))
+        if (tether_server_is_bridged(server))
+            return true;
+    return false;
+}
+
+/* While a tool or a handler runs, an import may run frames of its own: in those nothing is begun,
+ * so that events keep their order and a session that is on the stack is not ended. */
+static void on_frame(void) {
+    uint64_t began = uv_hrtime();
+    bool was_busy;
+    if (editor.is_in_frame)
+        return;
+    editor.is_in_frame = true;
+    was_busy = look_at_servers();
+    if (editor.parting)
+        settle_parting();
+    editor.is_in_frame = false;
+    count_cost(was_busy, uv_hrtime() - began);
+    frame_pace_wait(may_be_called());
+}
+
+/* ---- the end ---- */
+
+/* The tree of an editor that ends has lost its root by now; when only this library is replaced, all
+ * is still there. */
+static bool is_ending(void) {
+    struct engine_variant loop, root;
+    bool ending;
+    singleton_call("Engine", "get_main_loop", NULL, 0, &loop);
+    variant_call(&loop, "get_root", NULL, 0, &root);
+    ending = !variant_is_true(&root);
+    variant_finish(&root);
+    variant_finish(&loop);
+    return ending;
+}
+
+static void end_parting(const char *reason) {
+    for (struct parting *parting = editor.parting; parting; parting = parting->next)
+        control_client_leave(parting->client, parting->has_left ? NULL : reason, true);
+    while (editor.parting) {
+        struct parting *parting = editor.parting;
+        editor.parting = parting->next;
+        control_client_destroy(parting->client);
+        free(parting);
+    }
+}
+
+static void on_shutdown(void) {
+    const char *reason = !is_ending()                                     ? "reload"
+                         : singleton_says("OS", "is_restart_on_exit_set") ? "restart"
+                                                                          : "quit";
+    frame_pace_release();
+    for (struct tether_server *server = editor.servers; server;
+         server = *tether_server_next(server))
+        tether_server_part(server);
+    end_parting(reason);
+}
+
+static void on_startup(void) {
+}
+
+void editor_loop_register(void) {
+    const GDExtensionMainLoopCallbacks callbacks = {on_startup, on_shutdown, on_frame};
+    engine.register_main_loop_callbacks(engine.library, &callbacks);
+}
+
+void editor_loop_finish(void) {
+    for (struct tether_server *server = editor.servers; server;
+         server = *tether_server_next(server))
+        tether_server_part(server);
+    end_parting("quit");
+}
+
+/* ---- what kind of process this is ---- */
+
+static bool display_is_headless(void) {
+    struct engine_variant result;
+    bool headless;
+    char *name;
+    singleton_call("DisplayServer", "get_name", NULL, 0, &result);
+    name = variant_text(&result);
+    headless = strcmp(name, "headless") == 0;
+    free(name);
+    variant_finish(&result);
+    return headless;
+}
+
+/* The engine takes these out of the arguments that it shows to scripts, so the system is asked. */
+static bool has_argument(const char *word) {
+    struct os_identity self;
+    char command[4096], *at;
+    size_t length = strlen(word);
+    if (os_identity_self(&self) < 0 || os_process_command(&self, command, sizeof command) < 0)
+        return false;
+    for (at = strstr(command, word); at; at = strstr(at + 1, word))
+        if (at > command && at[-1] == ' ' && (at[length] == ' ' || at[length] == 0))
+            return true;
+    return false;
+}
+
+bool editor_is_in_use(const char **why_not) {
+    static const char *const chores[] = {"--import", "--export-release", "--export-debug",
+                                         "--export-pack", "--export-patch"};
+    const char *wanted = getenv("TETHER_HEADLESS");
+    *why_not = NULL;
+    if (!singleton_says("Engine", "is_editor_hint"))
+        *why_not = "servers are started in the editor only, not in a game";
+    else if (wanted && strcmp(wanted, "1") == 0)
+        return true;
+    else if (display_is_headless())
+        *why_not = "this editor is headless; set TETHER_HEADLESS=1 if it is to have a server";
+    for (size_t i = 0; !*why_not && i < sizeof chores / sizeof chores[0]; i++)
+        if (has_argument(chores[i]))
+            *why_not = "this editor only imports or exports";
+    return !*why_not;
+}

@@ -1,0 +1,55 @@
+/* The way from the built-in server into this editor: a WebSocket over which tools are offered and
+ * called. Lives on the thread of a control client; docs/mcp-server.md describes the messages.
+ *
+ * A call that the editor does not take up in time, because an import or a dialog keeps it from
+ * running frames, is answered here with an honest "busy". */
+#ifndef TETHER_SESSION_BRIDGE_H
+#define TETHER_SESSION_BRIDGE_H
+
+#include <jansson.h>
+
+#include "protocol/websocket_client.h"
+
+struct bridge;
+
+/* All on the loop's thread. */
+struct bridge_events {
+    /* A tool is called; the message is lent. It is answered by bridge_answer, or not at all. */
+    void (*on_call)(void *context, int64_t call, const json_t *parameters);
+    void (*on_cancelled)(void *context, int64_t call);
+    /* "connected" or "off", and why. */
+    void (*on_state)(void *context, const char *state, const char *why);
+    /* Whether the editor has begun with a call; asked when it should have. If not, it never will.
+     */
+    bool (*withdraw)(void *context, int64_t call);
+};
+
+struct bridge_setup {
+    const struct bridge_events *events;
+    void *context;
+    const char *project, *path, *godot; /* copied */
+};
+
+struct bridge *bridge_create(uv_loop_t *loop, const struct bridge_setup *setup);
+
+/* Connects, and again whenever the connection is lost, until told otherwise. */
+void bridge_connect(struct bridge *bridge, uint16_t port, const char *token);
+void bridge_disconnect(struct bridge *bridge);
+
+/* What this editor offers: takes the reference. Told now, and after each connect. */
+void bridge_offer(struct bridge *bridge, json_t *registration);
+
+/* The user works in this editor now. */
+void bridge_activate(struct bridge *bridge);
+
+/* Answers a call with its result: takes the reference. */
+void bridge_answer(struct bridge *bridge, int64_t call, json_t *result);
+
+/* Ends the connection and the bridge, which is freed once the loop has let go of it. Also accepts
+ * NULL. */
+void bridge_destroy(struct bridge *bridge);
+
+/* A result that says what went wrong. */
+json_t *bridge_failure(const char *text);
+
+#endif

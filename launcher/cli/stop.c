@@ -1,0 +1,152 @@
+/* `tether stop` and `tether restart`. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "commands.h"
+#include "daemon/ports.h"
+#include "exit_code.h"
+#include "protocol/message.h"
+
+enum { REPLY_MOST_MS = 10000 };
+
+/* Sends the request; 0 if it was granted. */
+static int request(struct client *client, json_t *message) {
+    struct error err = {0};
+    json_t *reply = client_request(client, message, REPLY_MOST_MS);
+    int code = EXIT_FINE;
+    if (!reply) {
+        error_set(&err, -EPIPE, "the daemon does not answer");
+        code = exit_failing(EXIT_FAILED, &err);
+    } else if (!json_is_true(json_object_get(reply, "ok")) &&
+               strcmp(message_text(reply, "code"), "stopping") != 0) {
+        error_set(&err, -EPERM, "%s", message_text(reply, "message"));
+        code = exit_failing(EXIT_FAILED, &err);
+    }
+    json_decref(reply);
+    return code;
+}
+
+/* Waits for the end of the daemon itself, not only of its connection: then its lock is free, too.
+ * Returns the last state that it told, a new reference, or NULL. */
+static json_t *wait_for_end(struct client *client, const json_t *welcome) {
+    const json_t *daemon = json_object_get(welcome, "daemon");
+    struct os_identity identity = {.pid = message_number(daemon, "pid", 0)};
+    struct os_process process = {.handle = OS_NO_HANDLE};
+    json_t *message, *last = NULL;
+    os_start_parse(message_text(daemon, "start"), &identity.start);
+    while ((message = client_receive_telling(client, "waiting for the server to end…"))) {
+        if (strcmp(message_text(message, "type"), "state") == 0) {
+            json_decref(last);
+            last = json_incref(message);
+        }
+        json_decref(message);
+    }
+    if (os_process_open(&process, &identity) == 0)
+        os_process_wait(&process, -1);
+    os_process_close(&process);
+    return last;
+}
+
+struct left {
+    char instance[OPTIONS_INSTANCE_MAX];
+    char pids[200]; /* " 4711 4712", as many as have room */
+};
+
+static bool note_left(const struct os_identity *identity, void *context) {
+    struct left *left = context;
+    size_t used = strlen(left->pids);
+    if (ports_is_orphan(identity, left->instance))
+        snprintf(left->pids + used, sizeof left->pids - used, " %" PRId64, identity->pid);
+    return strlen(left->pids) + 24 < sizeof left->pids;
+}
+
+static int fail_processes_left(const struct options *options) {
+    struct error err = {0};
+    struct left left = {.pids = ""};
+    options_instance(options, left.instance);
+    os_process_each("TETHER_INSTANCE", left.instance, note_left, &left);
+    error_set(&err, -EBUSY,
+              "stopped, but the system does not let go of processes of the server%s%s; `tether "
+              "doctor` tells more",
+              left.pids[0] ? ":" : "", left.pids);
+    return exit_failing(EXIT_FAILED, &err);
+}
+
+/* Says how it ended, by the daemon's last word. A port that has become free since is no matter. */
+static int report_end(const struct options *options, const json_t *last) {
+    const json_t *server = json_object_get(last, "server");
+    struct error err = {0}, busy = {0};
+    struct ports ports;
+    int code = EXIT_FINE;
+    if (strcmp(message_text(last, "state"), "stopped") != 0) {
+        error_set(&err, -EPIPE, "the daemon is gone without a word; its guard ends the server");
+        return exit_failing(EXIT_FAILED, &err);
+    }
+    if (json_is_true(json_object_get(server, "processes_left")))
+        code = fail_processes_left(options);
+    ports_init(&ports, options, NULL);
+    if (json_is_false(json_object_get(server, "ports_free")) && !ports_are_free(&ports, &busy)) {
+        error_set(&err, busy.code, "stopped, but %s", busy.message);
+        code = exit_failing(EXIT_FAILED, &err);
+    }
+    if (code == EXIT_FINE)
+        puts("stopped");
+    return code;
+}
+
+int command_stop(const struct options *options) {
+    struct error err = {0};
+    json_t *welcome = NULL, *last;
+    struct client *client = client_open(options, &welcome, &err);
+    int code;
+    if (!client)
+        return exit_failing(command_client_code(err.code), &err);
+    code = request(client, json_pack("{s:s, s:b}", "type", "stop", "force", options->force));
+    if (code == EXIT_FINE) {
+        last = wait_for_end(client, welcome);
+        code = report_end(options, last);
+        json_decref(last);
+    }
+    client_close(client, welcome);
+    return code;
+}
+
+/* Waits for the state that follows a restart: ready, or not. */
+static int wait_for_server(struct client *client) {
+    struct error err = {0};
+    json_t *message;
+    while ((message = client_receive_telling(client, "waiting for the server to be ready…"))) {
+        const char *state = message_text(message, "state");
+        bool is_state = strcmp(message_text(message, "type"), "state") == 0;
+        if (is_state && strcmp(state, "ready") == 0) {
+            json_decref(message);
+            puts("restarted");
+            return EXIT_FINE;
+        }
+        if (is_state && strcmp(state, "failed") == 0)
+            break;
+        json_decref(message);
+    }
+    error_set(&err, -EIO, "%s",
+              message ? message_text(json_object_get(message, "server"), "reason")
+                      : "the daemon ended; `tether logs` may tell why");
+    json_decref(message);
+    return exit_failing(EXIT_NOT_READY, &err);
+}
+
+int command_restart(const struct options *options) {
+    struct error err = {0};
+    json_t *welcome = NULL;
+    struct client *client = client_open(options, &welcome, &err);
+    int code;
+    if (!client)
+        return exit_failing(command_client_code(err.code), &err);
+    code = request(client, json_pack("{s:s}", "type", "restart"));
+    if (code == EXIT_FINE)
+        code = wait_for_server(client);
+    client_close(client, welcome);
+    return code;
+}

@@ -1,0 +1,262 @@
+#include "state_json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "protocol/lines.h"
+#include "protocol/message.h"
+#include "protocol/version.h"
+
+/* A state is one line of the protocol, and one file, which both have a limit. */
+enum {
+    SESSIONS_LISTED = 100,
+    SESSIONS_BYTES = LINES_MAX - 24 * 1024, /* the rest has room for a reason that is all escapes */
+};
+
+/* ---- in words ---- */
+
+void status_exit_text(const struct tree_exit *how, char *out, size_t size) {
+    if (how->signalled)
+        snprintf(out, size, "was ended by signal %d (%s)%s", how->value, os_signal_name(how->value),
+                 how->dumped_core ? ", core dumped" : "");
+    else
+        snprintf(out, size, "exited with code %d", how->value);
+}
+
+static const char *plural(uint32_t count) {
+    return count == 1 ? "" : "s";
+}
+
+void status_why(const struct daemon *daemon, char *out, size_t size) {
+    struct lifecycle_why why = lifecycle_explain(&daemon->life, (uint64_t)os_clock_ms());
+    switch (why.kind) {
+    case LIFECYCLE_WHY_SESSIONS:
+        if (why.owner_liveness == LIFECYCLE_ALIVE && why.owner.pid)
+            snprintf(out, size, "%" PRIu32 " session%s, and owner %" PRIu64 " lives", why.sessions,
+                     plural(why.sessions), why.owner.pid);
+        else
+            snprintf(out, size, "%" PRIu32 " session%s", why.sessions, plural(why.sessions));
+        break;
+    case LIFECYCLE_WHY_HOLD:
+        snprintf(out, size, "an editor is restarting; its place is kept for %" PRIu64 " s",
+                 why.remaining_ms / 1000);
+        break;
+    case LIFECYCLE_WHY_OWNER:
+        snprintf(out, size, "owner %" PRIu64 " lives", why.owner.pid);
+        break;
+    case LIFECYCLE_WHY_OWNER_UNKNOWN:
+        snprintf(out, size, "owner %" PRIu64 " cannot be looked at, and may live", why.owner.pid);
+        break;
+    case LIFECYCLE_WHY_UNARMED:
+        snprintf(out, size, "no owner was given; `tether stop` ends it");
+        break;
+    case LIFECYCLE_WHY_GRACE:
+        snprintf(out, size, "owner %" PRIu64 " is dead and nobody is left; a second look follows",
+                 why.owner.pid);
+        break;
+    case LIFECYCLE_WHY_STOPPING:
+        snprintf(out, size, "it is being stopped (%s)", lifecycle_cause_name(why.cause));
+        break;
+    case LIFECYCLE_WHY_ENDED:
+        snprintf(out, size, "it has ended");
+        break;
+    }
+}
+
+static void describe_exit(const struct server_facts *facts, const char *what, char *out,
+                          size_t size) {
+    char how[96] = "ended";
+    if (facts->has_exited)
+        status_exit_text(&facts->last_exit, how, sizeof how);
+    snprintf(out, size, "%s: it %s%s%s", what, how,
+             facts->last_lines[0] ? "; its last lines:\n" : "; it had written nothing",
+             facts->last_lines);
+}
+
+void status_failure(const struct daemon *daemon, char *out, size_t size) {
+    const struct server_facts *facts = &daemon->facts;
+    out[0] = 0;
+    switch (daemon->life.failure) {
+    case LIFECYCLE_FAILURE_NONE:
+        if (daemon->life.crashed && daemon->life.server != LIFECYCLE_STARTING &&
+            daemon->life.server != LIFECYCLE_READY)
+            describe_exit(facts, "the server crashed", out, size);
+        else if (daemon->life.cause == LIFECYCLE_CAUSE_FINISHED && !daemon->life.was_ready)
+            describe_exit(facts,
+                          "the server ended before it was ready (if it goes to the background, "
+                          "tell it to stay in the foreground)",
+                          out, size);
+        break;
+    case LIFECYCLE_FAILURE_SPAWN:
+    case LIFECYCLE_FAILURE_PORT:
+        snprintf(out, size, "%s", facts->failure.message);
+        break;
+    case LIFECYCLE_FAILURE_NOT_READY:
+        snprintf(out, size,
+                 "the server was not ready within %" PRIu32 " ms (--ready-timeout-ms; what counts "
+                 "as ready is set by --ready)%s%s",
+                 daemon->life.config.ready_timeout_ms,
+                 facts->last_lines[0] ? "; its last lines:\n" : "", facts->last_lines);
+        break;
+    case LIFECYCLE_FAILURE_CRASHES:
+        describe_exit(facts, "the server crashed too often", out, size);
+        break;
+    case LIFECYCLE_FAILURE_STUCK:
+        snprintf(out, size, "processes of the former server cannot be ended; see `tether doctor`");
+        break;
+    }
+}
+
+/* ---- as JSON ---- */
+
+static json_t *identity_json(struct os_identity identity) {
+    return identity.pid ? process_json(identity.pid, identity.start) : json_null();
+}
+
+static json_t *exit_json(const struct server_facts *facts) {
+    char text[96];
+    if (!facts->has_exited)
+        return json_null();
+    status_exit_text(&facts->last_exit, text, sizeof text);
+    return json_pack(
+        "{s:o, s:o, s:s}", "code",
+        facts->last_exit.signalled ? json_null() : json_integer(facts->last_exit.value), "signal",
+        facts->last_exit.signalled ? json_integer(facts->last_exit.value) : json_null(), "text",
+        text);
+}
+
+static json_t *server_json(const struct daemon *daemon) {
+    const struct server_facts *facts = &daemon->facts;
+    const struct lifecycle *life = &daemon->life;
+    char failure[3072], url[64];
+    json_t *server = json_pack(
+        "{s:s, s:I, s:i, s:i, s:i}", "state", lifecycle_server_name(life->server), "pid",
+        (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
+        "ws_port", (int)daemon->options->ws_port, "restarts", (int)life->restarts);
+    if (daemon->supervisor.server.pid) { /* an identity, for records.c of the next daemon */
+        json_t *who = process_json(daemon->supervisor.server.pid, daemon->supervisor.server.start);
+        json_object_update(server, who);
+        json_decref(who);
+    }
+    status_failure(daemon, failure, sizeof failure);
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp", (unsigned)daemon->options->http_port);
+    json_object_set_new(server, "url", json_string(url));
+    json_object_set_new(server, "builtin", json_boolean(daemon->options->builtin));
+    json_object_set(server, "command", facts->command ? facts->command : json_null());
+    json_object_set_new(server, "ready_ms",
+                        facts->ready_ms >= 0 ? json_integer(facts->ready_ms) : json_null());
+    json_object_set_new(server, "last_exit", exit_json(facts));
+    json_object_set_new(server, "reason", failure[0] ? json_string(failure) : json_null());
+    json_object_set_new(server, "failure",
+                        life->failure ? json_string(lifecycle_failure_name(life->failure))
+                                      : json_null());
+    if (life->server == LIFECYCLE_STOPPED) {
+        json_object_set_new(server, "ports_free", json_boolean(daemon->ports_free));
+        json_object_set_new(server, "processes_left", json_boolean(life->survivors));
+    }
+    return server;
+}
+
+static json_t *owner_json(const struct lifecycle *life) {
+    json_t *owner;
+    if (life->owner.pid == 0)
+        return json_null();
+    owner = process_json((int64_t)life->owner.pid, life->owner.start);
+    json_object_set_new(owner, "alive",
+                        life->owner_liveness == LIFECYCLE_UNKNOWN
+                            ? json_null()
+                            : json_boolean(life->owner_liveness == LIFECYCLE_ALIVE));
+    return owner;
+}
+
+static const struct control_session *find_record(const struct daemon *daemon, uint32_t id) {
+    const struct control_session *session = daemon->control.sessions;
+    while (session && session->id != id)
+        session = session->next;
+    return session;
+}
+
+static json_t *session_json(const struct daemon *daemon, const struct lifecycle_session *known) {
+    const struct control_session *record = find_record(daemon, known->id);
+    char id[16];
+    json_t *json = process_json((int64_t)known->process.pid, known->process.start);
+    snprintf(id, sizeof id, "%" PRIu32, known->id);
+    json_object_set_new(json, "session", json_string(id));
+    json_object_set_new(json, "role",
+                        json_string(lifecycle_role_name((enum lifecycle_role)known->role)));
+    json_object_set_new(json, "link",
+                        json_string(lifecycle_link_name((enum lifecycle_link)known->link)));
+    json_object_set_new(json, "counts", json_boolean(lifecycle_session_counts(known)));
+    if (record && record->project)
+        json_object_set_new(json, "project", json_string(record->project));
+    if (record && record->version)
+        json_object_set_new(json, "version", json_string(record->version));
+    if (record && record->godot)
+        json_object_set_new(json, "godot", json_string(record->godot));
+    return json;
+}
+
+/* The oldest sessions, as many as there is room for; and how many there are in all. */
+static json_t *sessions_json(const struct daemon *daemon, uint32_t *total) {
+    json_t *list = json_array();
+    size_t left = SESSIONS_BYTES;
+    *total = 0;
+    for (uint32_t i = 0; i < daemon->life.session_count; i++) {
+        const struct lifecycle_session *known = &daemon->life.sessions[i];
+        json_t *session;
+        if (known->role == LIFECYCLE_ROLE_CLI || (*total)++ >= SESSIONS_LISTED || left == 0)
+            continue;
+        session = session_json(daemon, known);
+        size_t size = json_dumpb(session, NULL, 0, JSON_COMPACT) + 1; /* and a comma */
+        left = size < left ? left - size : 0;
+        if (left > 0)
+            json_array_append(list, session);
+        json_decref(session);
+    }
+    return list;
+}
+
+json_t *status_json(const struct daemon *daemon, const char *type) {
+    char why[160];
+    uint32_t total;
+    json_t *sessions = sessions_json(daemon, &total);
+    struct os_identity guard = supervisor_guard(&daemon->supervisor);
+    status_why(daemon, why, sizeof why);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:s}",
+                     "type", type, "version", tether_version, "instance", daemon->instance, "state",
+                     lifecycle_server_name(daemon->life.server), "ownership",
+                     lifecycle_ownership_name(daemon->life.ownership), "daemon",
+                     identity_json(daemon->self), "guard", identity_json(guard), "server",
+                     server_json(daemon), "guard_pid", (json_int_t)guard.pid, "owner",
+                     owner_json(&daemon->life), "sessions", sessions, "sessions_total",
+                     (json_int_t)total, "restarts", (json_int_t)daemon->life.restarts, "uptime_ms",
+                     (json_int_t)(os_clock_ms() - daemon->started_at), "why", why);
+}
+
+/* Who holds the port that a start failed for, and which pair is free instead. */
+static void add_conflict(json_t *result, const struct ports_conflict *conflict) {
+    const struct os_port_holder *holder = &conflict->holder;
+    if (conflict->port == 0)
+        return;
+    if (conflict->is_shown)
+        json_object_set_new(result, "holder",
+                            json_pack("{s:i, s:I, s:s, s:s}", "port", (int)conflict->port, "pid",
+                                      (json_int_t)holder->identity.pid, "executable",
+                                      holder->executable, "command", holder->command));
+    if (conflict->next_http)
+        json_object_set_new(result, "next_ports",
+                            json_pack("[i, i]", (int)conflict->next_http, (int)conflict->next_ws));
+}
+
+json_t *status_result(const struct daemon *daemon, int code, const char *message) {
+    json_t *result = json_pack(
+        "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s, s:I}", "result", code == 0 ? "started" : "failed",
+        "code", code, "message", message, "daemon_pid", (json_int_t)daemon->self.pid, "server_pid",
+        (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
+        "ws_port", (int)daemon->options->ws_port, "control", daemon->control_path, "ms",
+        (json_int_t)(os_clock_ms() - daemon->started_at));
+    if (code != 0)
+        add_conflict(result, &daemon->ports.conflict);
+    return result;
+}

@@ -1,0 +1,25 @@
+/* The daemon's state as others see it: the one shape of welcome, state and status. */
+#ifndef TETHER_DAEMON_STATE_JSON_H
+#define TETHER_DAEMON_STATE_JSON_H
+
+#include <jansson.h>
+
+struct daemon;
+struct tree_exit;
+
+/* A new reference. */
+json_t *status_json(const struct daemon *daemon, const char *type);
+
+/* The outcome of the start, as `tether launch` prints it. */
+json_t *status_result(const struct daemon *daemon, int code, const char *message);
+
+/* Why the server is still there, in words: "owner 4711 lives". */
+void status_why(const struct daemon *daemon, char *out, size_t size);
+
+/* What is wrong, in words, if the server failed; else empty. */
+void status_failure(const struct daemon *daemon, char *out, size_t size);
+
+/* How a process ended: "exited with code 3", "was killed by signal 9 (Killed)". */
+void status_exit_text(const struct tree_exit *how, char *out, size_t size);
+
+#endif

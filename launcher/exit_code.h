@@ -1,0 +1,19 @@
+/* What a command ends with. The codes are part of the contract with other people's scripts. */
+#ifndef TETHER_EXIT_CODE_H
+#define TETHER_EXIT_CODE_H
+
+#include "error.h"
+
+enum exit_code {
+    EXIT_FINE = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_PORT_HELD = 3,
+    EXIT_NOT_READY = 4,
+    EXIT_NOT_RUNNING = 5,
+};
+
+/* Prints "tether: …" and returns the code. */
+int exit_failing(int exit_code, const struct error *err);
+
+#endif

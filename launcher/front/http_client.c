@@ -1,0 +1,281 @@
+#include "http_client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/os.h"
+#include "protocol/own_server.h"
+
+enum {
+    REST_MOST_MS = 1000, /* a connection that has rested longer is not used again */
+    IDLE_MOST = 16,
+};
+
+struct connection {
+    uv_tcp_t tcp;
+    uv_connect_t connect;
+    uv_write_t write;
+    struct pool *pool;
+    struct connection *next, **link;
+    struct exchange *exchange;
+    struct http_response answer;
+    struct buffer head;
+    struct blob *body;
+    uint16_t port;
+    bool connected, writing, reading, closed;
+    int64_t resting_since; /* 0: it does not */
+};
+
+const char exchange_stranger[] =
+    "a program of another user listens on its port, so nothing was sent there";
+
+/* ---- lists ---- */
+
+static void list_add(struct connection *connection, struct connection **list, size_t *count) {
+    connection->next = *list;
+    connection->link = list;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    *list = connection;
+    ++*count;
+}
+
+static void list_remove(struct connection *connection, size_t *count) {
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+    connection->next = NULL;
+    connection->link = NULL;
+    --*count;
+}
+
+/* ---- the end of a connection ---- */
+
+static void connection_free(struct connection *connection) {
+    http_response_finish(&connection->answer);
+    buffer_finish(&connection->head);
+    blob_release(connection->body);
+    free(connection);
+}
+
+static void on_closed(uv_handle_t *handle) {
+    connection_free(handle->data);
+}
+
+static void connection_close(struct connection *connection) {
+    if (connection->closed)
+        return;
+    connection->closed = true;
+    if (connection->exchange)
+        connection->exchange->connection = NULL;
+    if (connection->link)
+        list_remove(connection, connection->resting_since ? &connection->pool->idle_count
+                                                          : &connection->pool->busy_count);
+    connection->exchange = NULL;
+    uv_close((uv_handle_t *)&connection->tcp, on_closed);
+}
+
+/* ---- reading ---- */
+
+static bool on_answer_message(struct http_response *answer, const char *data, size_t length) {
+    struct connection *connection = answer->context;
+    struct exchange *exchange = connection->exchange;
+    return exchange && exchange->events->message(exchange, answer, data, length) &&
+           !connection->closed;
+}
+
+static const struct http_response_events answer_events = {.message = on_answer_message};
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct connection *connection = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(connection->pool->buffer, sizeof connection->pool->buffer);
+}
+
+static void tell_done(struct connection *connection, int code);
+
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
+    struct connection *connection = stream->data;
+    struct http_response *answer = &connection->answer;
+    int code;
+    if (connection->resting_since) { /* nobody asked: it ends, or says what nobody understands */
+        if (count != 0)
+            connection_close(connection);
+        return;
+    }
+    if (count < 0)
+        http_response_end(answer);
+    else
+        http_response_feed(answer, buf->base, (size_t)count);
+    code = count < 0 && count != UV_EOF && !answer->is_complete ? (int)count : answer->code;
+    if (!connection->closed && (code < 0 || answer->is_complete))
+        tell_done(connection, code);
+}
+
+static void set_reading(struct connection *connection) {
+    bool wanted = !connection->pool->paused || connection->resting_since;
+    if (connection->closed || !connection->connected || wanted == connection->reading)
+        return;
+    connection->reading = wanted;
+    if (wanted)
+        uv_read_start((uv_stream_t *)&connection->tcp, on_alloc, on_read);
+    else
+        uv_read_stop((uv_stream_t *)&connection->tcp);
+}
+
+static void rest(struct connection *connection) {
+    list_remove(connection, &connection->pool->busy_count);
+    connection->resting_since = os_clock_ms();
+    list_add(connection, &connection->pool->idle, &connection->pool->idle_count);
+    set_reading(connection);
+}
+
+/* Ends the exchange and tells its owner, who may start it anew at once. */
+static void tell_done(struct connection *connection, int code) {
+    struct exchange *exchange = connection->exchange;
+    bool fit = code == 0 && connection->answer.keeps && !connection->writing &&
+               connection->pool->idle_count < IDLE_MOST;
+    connection->exchange = NULL;
+    if (exchange) {
+        exchange->connection = NULL;
+        exchange->events->done(exchange, &connection->answer, code);
+    }
+    if (connection->closed)
+        return;
+    if (fit)
+        rest(connection);
+    else
+        connection_close(connection);
+}
+
+void pool_pause(struct pool *pool, bool paused) {
+    if (pool->paused == paused)
+        return;
+    pool->paused = paused;
+    for (struct connection *c = pool->busy; c; c = c->next)
+        set_reading(c);
+}
+
+/* ---- writing ---- */
+
+/* A server may answer, or refuse, before it has read all: what it says counts, not this. */
+static void on_written(uv_write_t *write, int status) {
+    struct connection *connection = write->data;
+    (void)status;
+    connection->writing = false;
+    blob_release(connection->body);
+    connection->body = NULL;
+    buffer_clear(&connection->head, BUFFER_KEPT);
+}
+
+static int send_all(struct connection *connection) {
+    struct blob *body = connection->body;
+    uv_buf_t bufs[2] = {uv_buf_init(connection->head.data, (unsigned)connection->head.length)};
+    int rc;
+    if (body)
+        bufs[1] = uv_buf_init(body->data, (unsigned)body->length);
+    connection->exchange->sent = true;
+    connection->write.data = connection;
+    rc = uv_write(&connection->write, (uv_stream_t *)&connection->tcp, bufs, body ? 2 : 1,
+                  on_written);
+    connection->writing = rc == 0;
+    if (rc == 0)
+        set_reading(connection);
+    return rc;
+}
+
+static void on_connected(uv_connect_t *connect, int status) {
+    struct connection *connection = connect->data;
+    if (connection->closed)
+        return;
+    if (status == 0)
+        status = own_server_check(&connection->tcp);
+    connection->connected = status == 0;
+    if (status == 0)
+        status = send_all(connection);
+    if (status < 0)
+        tell_done(connection, status);
+}
+
+/* ---- beginning ---- */
+
+static struct connection *connection_create(struct pool *pool, uint16_t port) {
+    struct connection *connection = calloc(1, sizeof *connection);
+    if (!connection)
+        return NULL;
+    connection->pool = pool;
+    connection->port = port;
+    uv_tcp_init(pool->loop, &connection->tcp);
+    uv_tcp_nodelay(&connection->tcp, 1);
+    connection->tcp.data = connection;
+    connection->connect.data = connection;
+    list_add(connection, &pool->busy, &pool->busy_count);
+    return connection;
+}
+
+/* One that has rested so briefly that its server cannot have lost patience. */
+static struct connection *take_idle(struct pool *pool, uint16_t port) {
+    int64_t now = os_clock_ms();
+    while (pool->idle) {
+        struct connection *connection = pool->idle;
+        if (connection->port == port && now - connection->resting_since < REST_MOST_MS) {
+            list_remove(connection, &pool->idle_count);
+            connection->resting_since = 0;
+            list_add(connection, &pool->busy, &pool->busy_count);
+            http_response_finish(&connection->answer);
+            return connection;
+        }
+        connection_close(connection);
+    }
+    return NULL;
+}
+
+static int connect_to(struct connection *connection) {
+    struct sockaddr_in address;
+    uv_ip4_addr("127.0.0.1", connection->port, &address);
+    return uv_tcp_connect(&connection->connect, &connection->tcp, (const struct sockaddr *)&address,
+                          on_connected);
+}
+
+int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, struct buffer *head,
+                   struct blob *body) {
+    struct connection *connection = take_idle(pool, port);
+    bool used = connection != NULL;
+    int rc;
+    exchange->sent = false;
+    if (!used)
+        connection = connection_create(pool, port);
+    if (!connection || head->failed) {
+        buffer_finish(head);
+        return -ENOMEM;
+    }
+    buffer_finish(&connection->head);
+    connection->head = *head;
+    *head = (struct buffer){0};
+    connection->body = body ? blob_hold(body) : NULL;
+    http_response_init(&connection->answer, &answer_events, connection);
+    connection->exchange = exchange;
+    exchange->connection = connection;
+    rc = used ? send_all(connection) : connect_to(connection);
+    if (rc < 0)
+        connection_close(connection);
+    return rc;
+}
+
+void exchange_cancel(struct exchange *exchange) {
+    if (exchange->connection)
+        connection_close(exchange->connection);
+}
+
+void pool_init(struct pool *pool, uv_loop_t *loop) {
+    memset(pool, 0, sizeof *pool);
+    pool->loop = loop;
+}
+
+void pool_finish(struct pool *pool) {
+    while (pool->busy)
+        connection_close(pool->busy);
+    while (pool->idle)
+        connection_close(pool->idle);
+}

@@ -1,0 +1,155 @@
+#include "http_response.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct http_response *answer_of(llhttp_t *parser) {
+    return parser->data;
+}
+
+static int stop(struct http_response *answer, int code) {
+    answer->code = code;
+    return HPE_USER;
+}
+
+/* ---- headers ---- */
+
+static char lower(char byte) {
+    return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+}
+
+static int count_header(struct http_response *answer, size_t length) {
+    answer->header_bytes += length;
+    return answer->header_bytes > ANSWER_HEADERS_MAX ? stop(answer, -EMSGSIZE) : 0;
+}
+
+static int on_name(llhttp_t *parser, const char *at, size_t length) {
+    struct http_response *answer = answer_of(parser);
+    for (size_t i = 0; i < length; i++, answer->name_length++)
+        if (answer->name_length < sizeof answer->name - 1)
+            answer->name[answer->name_length] = lower(at[i]);
+    return count_header(answer, length);
+}
+
+static int on_value(llhttp_t *parser, const char *at, size_t length) {
+    struct http_response *answer = answer_of(parser);
+    for (size_t i = 0; i < length; i++, answer->value_length++)
+        if (answer->value_length < sizeof answer->value - 1)
+            answer->value[answer->value_length] = at[i];
+    return count_header(answer, length);
+}
+
+static bool is_header(const struct http_response *answer, const char *name) {
+    return strlen(name) == answer->name_length && answer->name_length < sizeof answer->name &&
+           memcmp(answer->name, name, answer->name_length) == 0;
+}
+
+static bool starts_with(const char *text, const char *start) {
+    for (; *start; text++, start++)
+        if (lower(*text) != *start)
+            return false;
+    return true;
+}
+
+static int on_value_complete(llhttp_t *parser) {
+    struct http_response *answer = answer_of(parser);
+    bool fits = answer->value_length < sizeof answer->value;
+    answer->value[fits ? answer->value_length : sizeof answer->value - 1] = 0;
+    if (is_header(answer, "content-type"))
+        answer->is_stream = starts_with(answer->value, "text/event-stream");
+    else if (is_header(answer, "mcp-session-id") && fits)
+        memcpy(answer->session, answer->value, answer->value_length + 1);
+    answer->name_length = answer->value_length = 0;
+    return 0;
+}
+
+static int on_headers_complete(llhttp_t *parser) {
+    struct http_response *answer = answer_of(parser);
+    if (parser->status_code < 200)
+        return 0; /* the answer proper is still to come */
+    answer->status = parser->status_code;
+    answer->is_stream = answer->is_stream && answer->status < 300;
+    if (answer->events->head)
+        answer->events->head(answer);
+    return 0;
+}
+
+/* ---- the body ---- */
+
+static bool on_event(const char *data, size_t length, void *context) {
+    struct http_response *answer = context;
+    return answer->events->message(answer, data, length);
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t length) {
+    struct http_response *answer = answer_of(parser);
+    int rc;
+    if (answer->is_stream) {
+        rc = sse_feed(&answer->sse, at, length, ANSWER_MESSAGE_MAX, on_event, answer);
+        return rc < 0 ? stop(answer, rc) : 0;
+    }
+    if (length > ANSWER_MESSAGE_MAX - answer->body.length)
+        return stop(answer, -EMSGSIZE);
+    buffer_add(&answer->body, at, length);
+    return answer->body.failed ? stop(answer, -ENOMEM) : 0;
+}
+
+static int on_message_complete(llhttp_t *parser) {
+    struct http_response *answer = answer_of(parser);
+    if (parser->status_code < 200)
+        return 0;
+    answer->is_complete = true;
+    answer->keeps = llhttp_should_keep_alive(parser) != 0;
+    return HPE_PAUSED;
+}
+
+/* ---- the whole ---- */
+
+static const llhttp_settings_t settings = {
+    .on_header_field = on_name,
+    .on_header_value = on_value,
+    .on_header_value_complete = on_value_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+void http_response_init(struct http_response *answer, const struct http_response_events *events,
+                        void *context) {
+    memset(answer, 0, sizeof *answer);
+    answer->events = events;
+    answer->context = context;
+    llhttp_init(&answer->parser, HTTP_RESPONSE, &settings);
+    answer->parser.data = answer;
+}
+
+int http_response_feed(struct http_response *answer, const char *bytes, size_t count) {
+    llhttp_errno_t rc;
+    if (answer->code < 0)
+        return answer->code;
+    if (answer->is_complete)
+        return count > 0 ? answer->code = -EPROTO : 0;
+    rc = llhttp_execute(&answer->parser, bytes, count);
+    if (rc == HPE_PAUSED && answer->is_complete) {
+        const char *end = llhttp_get_error_pos(&answer->parser);
+        if (end && end < bytes + count)
+            answer->keeps = false; /* nobody asked for more */
+        return 0;
+    }
+    if (rc != HPE_OK && answer->code == 0)
+        answer->code = -EPROTO;
+    return answer->code;
+}
+
+void http_response_end(struct http_response *answer) {
+    if (answer->code == 0 && !answer->is_complete)
+        llhttp_finish(&answer->parser);
+    if (answer->code == 0 && !answer->is_complete)
+        answer->code = -ECONNRESET;
+    answer->keeps = false;
+}
+
+void http_response_finish(struct http_response *answer) {
+    buffer_finish(&answer->body);
+    sse_finish(&answer->sse);
+}

@@ -1,0 +1,404 @@
+#include "mcp_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "front.h"
+#include "os/os.h"
+#include "request_head.h"
+#include "requests.h"
+
+enum {
+    STREAM_FIRST_MS = 1000, /* before the stream is opened again, if the server does not say */
+    STREAM_MOST_MS = 30000,
+    SUBSCRIPTIONS_MOST = 1000,
+};
+
+struct subscription {
+    struct subscription *next;
+    struct blob *line;
+    size_t length;
+    char uri[]; /* as it was written */
+};
+
+/* ---- what is remembered ---- */
+
+static struct subscription **find_subscription(struct dialog *dialog, const struct scan_text *uri) {
+    struct subscription **at = &dialog->subscriptions;
+    while (*at && ((*at)->length != uri->length || memcmp((*at)->uri, uri->raw, uri->length) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+static void unsubscribe(struct dialog *dialog, const struct scan_text *uri) {
+    struct subscription **at = find_subscription(dialog, uri), *found = *at;
+    if (!found)
+        return;
+    if (dialog->next == found)
+        dialog->next = found->next;
+    *at = found->next;
+    blob_release(found->line);
+    free(found);
+}
+
+static void subscribe(struct dialog *dialog, const struct scan_text *uri, struct blob *line) {
+    struct subscription *made = uri->scalar ? malloc(sizeof *made + uri->length) : NULL;
+    unsubscribe(dialog, uri);
+    if (!made)
+        return;
+    made->line = blob_hold(line);
+    made->length = uri->length;
+    memcpy(made->uri, uri->raw, uri->length);
+    made->next = dialog->subscriptions;
+    dialog->subscriptions = made;
+}
+
+static void keep_blob(struct blob **place, struct blob *line) {
+    blob_hold(line);
+    blob_release(*place);
+    *place = line;
+}
+
+void dialog_remember(struct front *front, const struct scan *scan, struct blob *line) {
+    struct dialog *dialog = &front->dialog;
+    const struct scan_text *method = &scan->texts[SCAN_METHOD];
+    if (dialog->state == DIALOG_NONE)
+        return;
+    if (scan_is(method, "logging/setLevel"))
+        keep_blob(&dialog->level, line);
+    else if (scan_is(method, "resources/subscribe"))
+        subscribe(dialog, &scan->texts[SCAN_URI], line);
+    else
+        unsubscribe(dialog, &scan->texts[SCAN_URI]);
+}
+
+static void forget_all(struct dialog *dialog) {
+    blob_release(dialog->initialize);
+    blob_release(dialog->level);
+    dialog->initialize = dialog->level = NULL;
+    while (dialog->subscriptions) {
+        struct subscription *first = dialog->subscriptions;
+        dialog->subscriptions = first->next;
+        blob_release(first->line);
+        free(first);
+    }
+    dialog->next = NULL;
+}
+
+/* ---- beginning ---- */
+
+static bool tells_changes(const json_t *capabilities, const char *of) {
+    return json_is_true(json_object_get(json_object_get(capabilities, of), "listChanged"));
+}
+
+/* Reads what the answer to initialize settles. False if it is none. */
+static bool read_terms(struct dialog *dialog, const struct http_response *answer,
+                       const char *message, size_t length) {
+    json_t *root = json_loadb(message, length, 0, NULL);
+    const json_t *result = json_object_get(root, "result");
+    const json_t *capabilities = json_object_get(result, "capabilities");
+    const char *version = json_string_value(json_object_get(result, "protocolVersion"));
+    if (version) {
+        snprintf(dialog->version, sizeof dialog->version, "%s", version);
+        snprintf(dialog->id, sizeof dialog->id, "%s", answer->session);
+        dialog->tools = tells_changes(capabilities, "tools");
+        dialog->prompts = tells_changes(capabilities, "prompts");
+        dialog->resources = tells_changes(capabilities, "resources");
+        dialog->stream_refused = false;
+        dialog->stream_last[0] = 0;
+        dialog->epoch++;
+    }
+    json_decref(root);
+    return version != NULL;
+}
+
+void dialog_began(struct front *front, struct blob *initialize, const struct http_response *answer,
+                  const char *result, size_t length) {
+    struct dialog *dialog = &front->dialog;
+    blob_hold(initialize);
+    dialog_lost(front);
+    forget_all(dialog);
+    dialog->initialize = initialize;
+    dialog->initialized = false;
+    dialog->state = DIALOG_NONE;
+    if (!read_terms(dialog, answer, result, length))
+        return;
+    dialog->state = DIALOG_OPEN;
+    dialog->generation = front->link.generation;
+}
+
+void dialog_initialized(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    dialog->initialized = true;
+    dialog->stream_at = os_clock_ms();
+    dialog->stream_delay = 0;
+}
+
+void dialog_head(const struct front *front, struct buffer *out, struct head *head) {
+    const struct dialog *dialog = &front->dialog;
+    const struct scan *scan = head->scan;
+    bool begins = scan && scan_is(&scan->texts[SCAN_METHOD], "initialize") && !head_is_modern(scan);
+    bool open = dialog->state != DIALOG_NONE && !begins;
+    head->port = front->link.port;
+    head->token = front->token;
+    head->session = open ? dialog->id : "";
+    head->version = open ? dialog->version : begins ? "" : front->modern;
+    head_write(out, head);
+}
+
+/* ---- beginning anew ---- */
+
+static void next_step(struct front *front);
+
+static void replay_ends(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    static const char *const lists[] = {"tools", "prompts", "resources"};
+    const bool told[] = {dialog->tools, dialog->prompts, dialog->resources};
+    char line[96];
+    dialog->state = DIALOG_OPEN;
+    dialog->stream_at = dialog->initialized ? os_clock_ms() : 0;
+    dialog->stream_delay = 0;
+    for (size_t i = 0; dialog->initialized && i < 3; i++) {
+        snprintf(line, sizeof line,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}", lists[i]);
+        if (told[i]) /* it is another server now: what it offers may be something else */
+            output_line(&front->output, line, strlen(line));
+    }
+    front_say("the session goes on with the new server");
+}
+
+/* The session stays as it was, and is begun anew when somebody needs it. */
+static void replay_fails(struct front *front, const char *why) {
+    front->dialog.state = DIALOG_OPEN;
+    front->dialog.generation = 0;
+    flights_fail_waiting(front, why);
+}
+
+static bool take_replay_message(struct front *front, const struct http_response *answer,
+                                const char *data, size_t length) {
+    struct dialog *dialog = &front->dialog;
+    struct scan *scan = &front->scan;
+    if (scan_all(scan, data, length) < 0)
+        return true;
+    if (scan_kind(scan) != SCAN_RESPONSE)
+        front_relay(front, data, length, scan);
+    else if (dialog->step == 0 && scan->result.to && read_terms(dialog, answer, data, length))
+        dialog->step = 1;
+    return true;
+}
+
+static bool on_replay_message(struct exchange *exchange, const struct http_response *answer,
+                              const char *data, size_t length) {
+    return take_replay_message(exchange->context, answer, data, length);
+}
+
+static void on_replay_done(struct exchange *exchange, struct http_response *answer, int code) {
+    struct front *front = exchange->context;
+    struct dialog *dialog = &front->dialog;
+    unsigned before = dialog->step;
+    if (code == -EPERM) {
+        replay_fails(front, exchange_stranger);
+    } else if (code < 0) {
+        dialog->state = DIALOG_OPEN;
+        dialog->generation = 0;
+        front_doubt(front);
+    } else {
+        if (!answer->is_stream && answer->body.length > 0)
+            take_replay_message(front, answer, answer->body.data, answer->body.length);
+        if (dialog->step == 0)
+            replay_fails(front, "it is up again, but refuses to begin the session anew");
+        else
+            dialog->step += before > 0 && before < 3;
+        if (dialog->state == DIALOG_REPLAY)
+            next_step(front);
+    }
+    front_settle(front);
+}
+
+static const struct exchange_events replay_events = {on_replay_message, on_replay_done};
+
+static void say(struct front *front, struct blob *line) {
+    struct dialog *dialog = &front->dialog;
+    struct head parts = {.method = "POST", .scan = &front->scan, .body = line->length};
+    struct buffer head = {0};
+    scan_all(&front->scan, line->data, line->length);
+    dialog_head(front, &head, &parts);
+    dialog->replay.events = &replay_events;
+    dialog->replay.context = front;
+    if (exchange_start(&dialog->replay, &front->pool, front->link.port, &head, line) < 0) {
+        dialog->state = DIALOG_OPEN;
+        dialog->generation = 0;
+        front_doubt(front);
+    }
+}
+
+static void say_initialized(struct front *front) {
+    static const char text[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}";
+    struct blob *line = blob_create(text, sizeof text - 1);
+    if (line)
+        say(front, line);
+    else
+        replay_fails(front, "out of memory");
+    blob_release(line);
+}
+
+/* 0: initialize; 1: initialized; 2: the level; 3: one subscription after the other. */
+static void next_step(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    if (dialog->step == 0) {
+        say(front, dialog->initialize);
+        return;
+    }
+    if (dialog->step == 1 && dialog->initialized) {
+        dialog->next = dialog->subscriptions;
+        say_initialized(front);
+        return;
+    }
+    if (dialog->step == 1)
+        dialog->step = 3;
+    if (dialog->step == 2 && dialog->level) {
+        say(front, dialog->level);
+        return;
+    }
+    dialog->step = 3;
+    if (dialog->next) {
+        const struct subscription *now = dialog->next;
+        dialog->next = now->next;
+        say(front, now->line);
+        return;
+    }
+    replay_ends(front);
+}
+
+static void replay(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    dialog_lost(front);
+    dialog->state = DIALOG_REPLAY;
+    dialog->generation = front->link.generation;
+    dialog->step = 0;
+    dialog->next = NULL;
+    next_step(front);
+}
+
+bool dialog_fit(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    if (dialog->state == DIALOG_NONE)
+        return true;
+    if (dialog->state == DIALOG_OPEN && dialog->generation == front->link.generation)
+        return true;
+    if (dialog->state == DIALOG_OPEN && front->link.ready && !front->link.in_doubt)
+        replay(front);
+    return false;
+}
+
+void dialog_forgotten(struct front *front) {
+    dialog_lost(front);
+    front->dialog.generation = 0;
+}
+
+void dialog_lost(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    exchange_cancel(&dialog->replay);
+    exchange_cancel(&dialog->stream);
+    dialog->stream_at = 0;
+    if (dialog->state == DIALOG_REPLAY)
+        dialog->state = DIALOG_OPEN;
+}
+
+/* ---- the stream ---- */
+
+static bool on_stream_message(struct exchange *exchange, const struct http_response *answer,
+                              const char *data, size_t length) {
+    struct front *front = exchange->context;
+    (void)answer;
+    front->dialog.stream_delay = 0;
+    enum scan_kind kind =
+        scan_all(&front->scan, data, length) == 0 ? scan_kind(&front->scan) : SCAN_INVALID;
+    if (kind == SCAN_REQUEST || kind == SCAN_NOTIFICATION) /* answers come where was asked */
+        front_relay(front, data, length, &front->scan);
+    return true;
+}
+
+static void stream_later(struct dialog *dialog, const struct sse *sse) {
+    int64_t first = sse->retry_ms ? sse->retry_ms : STREAM_FIRST_MS;
+    dialog->stream_delay = dialog->stream_delay ? 2 * dialog->stream_delay : first;
+    if (dialog->stream_delay > STREAM_MOST_MS)
+        dialog->stream_delay = STREAM_MOST_MS;
+    dialog->stream_at = os_clock_ms() + dialog->stream_delay;
+}
+
+static void on_stream_done(struct exchange *exchange, struct http_response *answer, int code) {
+    struct front *front = exchange->context;
+    struct dialog *dialog = &front->dialog;
+    if (answer->sse.id_length > 0)
+        memcpy(dialog->stream_last, answer->sse.id, answer->sse.id_length + 1);
+    if (code == 0 && answer->status == 404 && dialog->id[0])
+        dialog_forgotten(front);
+    else if (code == 0 && !answer->is_stream)
+        dialog->stream_refused = true;
+    else
+        stream_later(dialog, &answer->sse);
+    if (code < 0)
+        front_doubt(front);
+    front_settle(front);
+}
+
+static const struct exchange_events stream_events = {on_stream_message, on_stream_done};
+
+static void open_stream(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    struct head parts = {.method = "GET", .last_event = dialog->stream_last};
+    struct buffer head = {0};
+    dialog->stream_at = 0;
+    dialog->stream.events = &stream_events;
+    dialog->stream.context = front;
+    dialog_head(front, &head, &parts);
+    if (exchange_start(&dialog->stream, &front->pool, front->link.port, &head, NULL) < 0)
+        front_doubt(front);
+}
+
+void dialog_settle(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    if (dialog->state == DIALOG_NONE || !front->link.ready || front->link.in_doubt ||
+        os_clock_ms() < front->hold_until || !dialog_fit(front))
+        return;
+    if (dialog->stream_at && !dialog->stream_refused && !dialog->stream.connection &&
+        os_clock_ms() >= dialog->stream_at)
+        open_stream(front);
+}
+
+int64_t dialog_deadline(const struct front *front) {
+    const struct dialog *dialog = &front->dialog;
+    return dialog->stream_refused || !front->link.ready ? 0 : dialog->stream_at;
+}
+
+/* ---- the end ---- */
+
+static void on_goodbye_done(struct exchange *exchange, struct http_response *answer, int code) {
+    (void)answer;
+    (void)code;
+    front_settle(exchange->context);
+}
+
+static const struct exchange_events goodbye_events = {NULL, on_goodbye_done};
+
+bool dialog_end(struct front *front) {
+    struct dialog *dialog = &front->dialog;
+    bool alive = dialog->state == DIALOG_OPEN && dialog->id[0] && front->link.ready &&
+                 dialog->generation == front->link.generation;
+    struct head parts = {.method = "DELETE"};
+    struct buffer head = {0};
+    dialog_lost(front);
+    if (!alive)
+        return false;
+    dialog->goodbye.events = &goodbye_events;
+    dialog->goodbye.context = front;
+    dialog_head(front, &head, &parts);
+    return exchange_start(&dialog->goodbye, &front->pool, front->link.port, &head, NULL) == 0;
+}
+
+void dialog_finish(struct dialog *dialog) {
+    forget_all(dialog);
+}

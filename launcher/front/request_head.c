@@ -1,0 +1,93 @@
+#include "request_head.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base64.h"
+
+static bool is_plain(const char *value) {
+    size_t length = strlen(value);
+    if (length > 0 && (value[0] == ' ' || value[length - 1] == ' '))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((unsigned char)value[i] < 0x20 || (unsigned char)value[i] > 0x7e)
+            return false;
+    return strncmp(value, "=?base64?", 9) != 0;
+}
+
+void head_add_value(struct buffer *out, const char *value) {
+    if (is_plain(value)) {
+        buffer_add_text(out, value);
+        return;
+    }
+    buffer_add_text(out, "=?base64?");
+    base64_add(out, BASE64, value, strlen(value));
+    buffer_add_text(out, "?=");
+}
+
+bool head_is_modern(const struct scan *scan) {
+    return scan->texts[SCAN_VERSION].scalar && scan->texts[SCAN_VERSION].raw[0] == '"';
+}
+
+static void add_header(struct buffer *out, const char *name, const char *value) {
+    if (!value || !value[0])
+        return;
+    buffer_add_text(out, name);
+    buffer_add(out, ": ", 2);
+    head_add_value(out, value);
+    buffer_add(out, "\r\n", 2);
+}
+
+/* What the message names: a tool, a prompt, a resource. */
+static const struct scan_text *named(const struct scan *scan) {
+    const struct scan_text *method = &scan->texts[SCAN_METHOD];
+    if (scan_is(method, "tools/call") || scan_is(method, "prompts/get"))
+        return &scan->texts[SCAN_NAME];
+    return scan_is(method, "resources/read") ? &scan->texts[SCAN_URI] : NULL;
+}
+
+static void add_scanned(struct buffer *out, const char *name, const struct scan_text *text) {
+    char value[SCAN_TEXT_MAX];
+    if (text && scan_decode(text, value, sizeof value))
+        add_header(out, name, value);
+}
+
+/* The stateless era wants in the head what decides where the message goes. A notification says no
+ * version itself; then the connection's counts. */
+static void add_routing(struct buffer *out, const struct head *head) {
+    char version[SCAN_TEXT_MAX];
+    bool modern = head->scan && head_is_modern(head->scan) &&
+                  scan_decode(&head->scan->texts[SCAN_VERSION], version, sizeof version);
+    add_header(out, "MCP-Protocol-Version", modern ? version : head->version);
+    if (!modern)
+        add_header(out, "Mcp-Session-Id", head->session);
+    if (!head->scan || (!modern && head->session && head->session[0]))
+        return;
+    add_scanned(out, "Mcp-Method", &head->scan->texts[SCAN_METHOD]);
+    add_scanned(out, "Mcp-Name", named(head->scan));
+}
+
+void head_write(struct buffer *out, const struct head *head) {
+    char text[96];
+    snprintf(text, sizeof text, "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n", head->method,
+             (unsigned)head->port);
+    buffer_add_text(out, text);
+    add_routing(out, head);
+    add_header(out, "Last-Event-ID", head->last_event);
+    if (head->token && head->token[0]) {
+        buffer_add_text(out, "Authorization: Bearer ");
+        head_add_value(out, head->token);
+        buffer_add(out, "\r\n", 2);
+    }
+    if (head->more && head->more->length > 0)
+        buffer_add(out, head->more->data, head->more->length);
+    if (head->body > 0) {
+        snprintf(text, sizeof text, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
+                 head->body);
+        buffer_add_text(out, text);
+        buffer_add_text(out, "Accept: application/json, text/event-stream\r\n");
+    } else {
+        buffer_add_text(out, "Accept: text/event-stream\r\n");
+    }
+    buffer_add(out, "\r\n", 2);
+}

@@ -1,0 +1,497 @@
+#include "requests.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "front.h"
+#include "os/os.h"
+#include "request_queue.h"
+
+enum {
+    ATTEMPTS_MOST = 3,
+    RESUMES_MOST = 20, /* of one answer that comes in parts, without anything new */
+    RESUME_MS = 1000,
+    BROKEN_BODY_SHOWN = 200,
+    NEWS_MS = 100, /* a connection may tell of a death before the daemon has heard of it */
+};
+
+/* ---- answers from here ---- */
+
+/* Ends the flight with an error, if it is a request that still expects an answer. */
+static void land_error(struct flight *flight, const char *message) {
+    if (flight_is_request(flight) && !flight->answered && !flight->cancelled)
+        front_answer_error(flight->front, flight->id, flight->id_length, FRONT_ERROR, message);
+    flight_remove(flight);
+}
+
+/* How the connection came to its end, in words. */
+static void tell_loss(const struct flight *flight, char *out, size_t size) {
+    const struct link *link = &flight->front->link;
+    if (!link->ready)
+        snprintf(out, size, "%s", link->reason);
+    else if (link->generation == flight->generation)
+        snprintf(out, size, "the server lives, but closed it");
+    else if (link->last_exit[0])
+        snprintf(out, size, "the server %s", link->last_exit);
+    else
+        snprintf(out, size, "the server and its daemon have ended");
+}
+
+static void land_lost(struct flight *flight) {
+    char text[768], how[512];
+    tell_loss(flight, how, sizeof how);
+    snprintf(text, sizeof text,
+             "The connection to the server was lost while it worked on this: %.400s. It may or may "
+             "not have taken effect: look before you ask again.%s",
+             how, flight->front->link.ready ? " The server is up." : "");
+    land_error(flight, text);
+}
+
+static void land_unavailable(struct flight *flight, const char *why) {
+    char text[768];
+    snprintf(text, sizeof text,
+             "The server cannot be reached: %s. `tether status` and `tether doctor` tell more; ask "
+             "again when it is up.",
+             why);
+    land_error(flight, text);
+}
+
+/* ---- back to waiting ---- */
+
+/* Whether it may go out once more though the server may have seen it. */
+static bool may_repeat(const struct flight *flight) {
+    if (flight->errand == ERRAND_LISTEN)
+        return true;
+    return flight->repeatable && !flight->relayed && flight->attempts < ATTEMPTS_MOST;
+}
+
+/* The connection is gone and there was no answer. */
+static void on_lost(struct flight *flight) {
+    bool open = !flight->answered && !flight->cancelled;
+    front_doubt(flight->front);
+    if (open && (!flight->exchange.sent || may_repeat(flight))) {
+        flight_requeue(flight);
+    } else if (open && flight_is_request(flight)) {
+        flight_set_lost(flight); /* answered when the daemon has told how the server is */
+        flight->not_before = os_clock_ms() + NEWS_MS;
+        flight_requeue(flight);
+    } else {
+        flight_remove(flight);
+    }
+}
+
+/* The server ended its stream before the answer, and said how to get the rest. */
+static bool resume(struct flight *flight, const struct http_response *answer) {
+    const struct sse *sse = &answer->sse;
+    char *copy;
+    if (!flight_is_request(flight) || flight->modern || sse->id_length == 0 ||
+        ++flight->resumes > RESUMES_MOST)
+        return false;
+    copy = malloc(sse->id_length + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, sse->id, sse->id_length + 1);
+    free(flight->last_event);
+    flight->last_event = copy;
+    flight->not_before = os_clock_ms() + (sse->retry_ms ? sse->retry_ms : RESUME_MS);
+    flight_requeue(flight);
+    return true;
+}
+
+/* ---- answers of the server ---- */
+
+static void after_result(struct flight *flight, const struct http_response *answer,
+                         const char *data, size_t length) {
+    struct front *front = flight->front;
+    if (flight->errand == ERRAND_INITIALIZE) {
+        dialog_began(front, flight->line, answer, data, length);
+    } else if (flight->errand == ERRAND_TOOLS) {
+        hints_learn(&front->hints, data, length);
+    } else if (flight->errand == ERRAND_REMEMBERED) {
+        scan_all(&front->scan, flight->line->data, flight->line->length);
+        dialog_remember(front, &front->scan, flight->line);
+    }
+}
+
+static void take_response(struct flight *flight, const struct http_response *answer,
+                          const char *data, size_t length) {
+    bool is_result = flight->front->scan.result.to != 0;
+    flight->answered = true;
+    flight_uncount(flight);
+    if (flight->cancelled)
+        return;
+    front_output(flight->front, data, length);
+    if (is_result)
+        after_result(flight, answer, data, length);
+}
+
+/* An error that the server could not or did not assign: its words, with the id that it belongs to.
+ */
+static void take_foreign_error(struct flight *flight, const char *data, struct scan_span error) {
+    struct buffer line = {0};
+    buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buffer_add(&line, flight->id, flight->id_length);
+    buffer_add_text(&line, ",\"error\":");
+    buffer_add(&line, data + error.from, error.to - error.from);
+    buffer_add_text(&line, "}");
+    if (!line.failed && !flight->cancelled)
+        front_output(flight->front, line.data, line.length);
+    flight->answered = true;
+    flight_uncount(flight);
+    buffer_finish(&line);
+}
+
+/* What is under an id of some other request does not go on: that one has an answer of its own. */
+static void take_any_response(struct flight *flight, const struct http_response *answer,
+                              const char *data, size_t length) {
+    const struct scan *scan = &flight->front->scan;
+    if (flight_has_id(flight, &scan->texts[SCAN_ID]))
+        take_response(flight, answer, data, length);
+    else if (scan->error.to && !scan->texts[SCAN_ID].scalar)
+        take_foreign_error(flight, data, scan->error);
+    else
+        front_say("the server answered one request under the id of another; left out");
+}
+
+/* A message out of the stream that answers this flight. */
+static bool take_message(struct flight *flight, const struct http_response *answer,
+                         const char *data, size_t length) {
+    struct front *front = flight->front;
+    struct scan *scan = &front->scan;
+    if (scan_all(scan, data, length) < 0 || scan_kind(scan) == SCAN_INVALID) {
+        front_say("the server sent what is no message of JSON-RPC; left out");
+        return true;
+    }
+    if (scan_kind(scan) == SCAN_RESPONSE) {
+        if (!flight->answered)
+            take_any_response(flight, answer, data, length);
+        return true;
+    }
+    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/subscriptions/acknowledged")) {
+        flight->attempts = 0;
+        if (flight->acknowledged)
+            return true; /* the client knows */
+        flight->acknowledged = true;
+    }
+    flight->relayed = true;
+    flight->resumes = 0;
+    front_relay(front, data, length, scan);
+    return true;
+}
+
+static void answer_status(struct flight *flight, const struct http_response *answer) {
+    char text[768], shown[BROKEN_BODY_SHOWN + 1];
+    snprintf(shown, sizeof shown, "%.*s", (int)answer->body.length,
+             answer->body.data ? answer->body.data : "");
+    if (answer->status == 401 || answer->status == 403)
+        snprintf(text, sizeof text, "The server refused this (HTTP %d): %s", answer->status, shown);
+    else
+        snprintf(text, sizeof text,
+                 "The server did not answer this in the way of MCP (HTTP %d): %s", answer->status,
+                 shown[0] ? shown : "nothing");
+    land_error(flight, text);
+}
+
+/* The server knows that nobody waits for the answer any more. */
+static void drop_cancelled(const struct flight *note) {
+    struct front *front = note->front;
+    struct flight *flight;
+    scan_all(&front->scan, note->line->data, note->line->length);
+    flight = flights_find_request(front, &front->scan.texts[SCAN_REQUEST_ID]);
+    if (flight && flight->cancelled)
+        flight_remove(flight);
+}
+
+/* The whole body, when it was no stream. */
+static void take_body(struct flight *flight, const struct http_response *answer) {
+    struct scan *scan = &flight->front->scan;
+    const char *data = answer->body.data;
+    size_t length = answer->body.length;
+    bool response =
+        length > 0 && scan_all(scan, data, length) == 0 && scan_kind(scan) == SCAN_RESPONSE;
+    if (!flight_is_request(flight)) {
+        if (answer->status >= 400)
+            front_say("the server did not take a message (HTTP %d)", answer->status);
+        if (flight->errand == ERRAND_INITIALIZED)
+            dialog_initialized(flight->front);
+        if (flight->errand == ERRAND_CANCEL)
+            drop_cancelled(flight);
+        flight_remove(flight);
+        return;
+    }
+    if (response && flight_has_id(flight, &scan->texts[SCAN_ID]))
+        take_response(flight, answer, data, length);
+    else if (response && scan->error.to)
+        take_foreign_error(flight, data, scan->error);
+    if (flight->answered || flight->cancelled)
+        flight_remove(flight);
+    else
+        answer_status(flight, answer);
+}
+
+static bool is_forgotten(const struct flight *flight, const struct http_response *answer) {
+    const struct dialog *dialog = &flight->front->dialog;
+    return answer->status == 404 && !flight->modern && flight->errand != ERRAND_INITIALIZE &&
+           dialog->state != DIALOG_NONE && dialog->id[0] && flight->attempts < ATTEMPTS_MOST;
+}
+
+static void on_stream_end(struct flight *flight, const struct http_response *answer) {
+    if (flight->answered || flight->cancelled) {
+        flight_remove(flight);
+    } else if (flight->errand == ERRAND_LISTEN) {
+        flight->not_before = os_clock_ms() + RESUME_MS;
+        flight_requeue(flight);
+    } else if (!resume(flight, answer)) {
+        on_lost(flight);
+    }
+}
+
+/* ---- what the exchange tells ---- */
+
+static bool on_message(struct exchange *exchange, const struct http_response *answer,
+                       const char *data, size_t length) {
+    return take_message(exchange->context, answer, data, length);
+}
+
+static void on_complete(struct flight *flight, struct http_response *answer) {
+    struct front *front = flight->front;
+    front->misses = 0;
+    if (answer->is_stream) {
+        on_stream_end(flight, answer);
+    } else if (is_forgotten(flight, answer)) {
+        if (flight->epoch == front->dialog.epoch)
+            dialog_forgotten(front);
+        flight_requeue(flight); /* the server did not act on it */
+    } else {
+        take_body(flight, answer);
+    }
+}
+
+static void on_done(struct exchange *exchange, struct http_response *answer, int code) {
+    struct flight *flight = exchange->context;
+    struct front *front = flight->front;
+    if (code == 0)
+        on_complete(flight, answer);
+    else if (code == -EMSGSIZE)
+        land_error(flight, "The server's answer is longer than 64 MiB; ask for less.");
+    else if (code == -EPERM)
+        land_unavailable(flight, exchange_stranger);
+    else if (code == -EPROTO || code == -ENOMEM)
+        land_error(flight, "What listens on the server's port does not speak HTTP as it should.");
+    else if (answer->is_stream && answer->sse.id_length > 0 && !flight->answered &&
+             flight->generation == front->link.generation && resume(flight, answer))
+        front_doubt(front);
+    else
+        on_lost(flight);
+    front_settle(front);
+}
+
+static const struct exchange_events events = {on_message, on_done};
+
+/* ---- sending ---- */
+
+static bool is_sessional(const struct flight *flight) {
+    return !flight->modern && flight->errand != ERRAND_INITIALIZE;
+}
+
+static bool may_go(struct front *front, const struct flight *flight, int64_t now) {
+    if (!front->link.ready || front->link.in_doubt || now < front->hold_until ||
+        now < flight->not_before)
+        return false;
+    if (flight_is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
+        return false;
+    return !is_sessional(flight) || dialog_fit(front);
+}
+
+/* What is resumed belongs to a server that knows it; another one does not. */
+static void forget_events(struct flight *flight) {
+    if (!flight->last_event || flight->generation == flight->front->link.generation)
+        return;
+    free(flight->last_event);
+    flight->last_event = NULL;
+    if (!may_repeat(flight))
+        flight_set_lost(flight);
+}
+
+static void send_out(struct flight *flight) {
+    struct front *front = flight->front;
+    bool resumes = flight->last_event != NULL;
+    struct buffer head = {0}, more = {0};
+    struct head parts = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
+    int rc;
+    if (!resumes) {
+        scan_all(&front->scan, flight->line->data, flight->line->length);
+        parts.scan = &front->scan;
+        parts.body = flight->line->length;
+        parts.more = &more;
+        if (flight->modern && flight->calls_tool)
+            hints_repeat(&front->hints, flight->line->data, flight->line->length, &more);
+    }
+    dialog_head(front, &head, &parts);
+    buffer_finish(&more);
+    flight->exchange.events = &events;
+    flight->exchange.context = flight;
+    rc = exchange_start(&flight->exchange, &front->pool, front->link.port, &head,
+                        resumes ? NULL : flight->line);
+    if (rc < 0) {
+        front_doubt(front);
+        return;
+    }
+    flight_begin_flying(flight);
+    flight->not_before = 0;
+    flight->attempts += !resumes;
+    flight->generation = front->link.generation;
+    flight->epoch = front->dialog.epoch;
+    flight->counted = flight_is_request(flight) && flight->errand != ERRAND_LISTEN;
+    front->flights.requests += flight->counted;
+}
+
+/* Whether it is known, or will not be known, what became of the server. */
+static bool is_explained(const struct flight *flight, int64_t now) {
+    const struct link *link = &flight->front->link;
+    if (link->ready && link->generation == flight->generation)
+        return !link->in_doubt && now >= flight->not_before;
+    return !link->in_doubt;
+}
+
+static bool is_held(const struct front *front) {
+    for (const struct flight *flight = front->flights.flying.first; flight; flight = flight->next)
+        if (flight_is_barrier(flight))
+            return true;
+    return false;
+}
+
+/* Whether to look at those that wait at all: there may be thousands. */
+static bool is_any_free(const struct front *front) {
+    const struct flights *flights = &front->flights;
+    if (flights->count == 0)
+        return false;
+    if (flights->lost > 0)
+        return true;
+    if (!front->link.ready || front->link.in_doubt || front->hold_until)
+        return false;
+    return flights->others > 0 || flights->requests < FRONT_REQUESTS_MOST;
+}
+
+void flights_pump(struct front *front) {
+    int64_t now = os_clock_ms();
+    bool held = is_any_free(front) && is_held(front);
+    struct flight *next;
+    for (struct flight *flight = front->flights.waiting.first; flight && is_any_free(front);
+         flight = next) {
+        bool barrier = flight_is_barrier(flight);
+        next = flight->next;
+        forget_events(flight);
+        if (flight->lost && is_explained(flight, now))
+            land_lost(flight);
+        else if (!flight->lost && !held && may_go(front, flight, now))
+            send_out(flight);
+        held = held || barrier;
+    }
+}
+
+/* ---- the client's messages ---- */
+
+/* True if that is all there is to do. In the stateless era closing the connection is how to cancel;
+ * in the others the server is told, if it knows of the request at all. */
+static bool cancel(struct front *front, const struct scan_text *id) {
+    struct flight *flight = flights_find_request(front, id);
+    if (!flight)
+        return front->dialog.state == DIALOG_NONE;
+    if (flight->modern || !flight->under_way) {
+        flight_remove(flight);
+        return true;
+    }
+    flight->cancelled = true;
+    flight_uncount(flight);
+    return false;
+}
+
+void flights_add(struct front *front, const char *line, size_t length) {
+    const struct scan *scan = &front->scan;
+    const struct scan_text *id = &scan->texts[SCAN_ID];
+    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/cancelled") &&
+        cancel(front, &scan->texts[SCAN_REQUEST_ID]))
+        return;
+    if (!flight_create(front, line, length, scan) && scan_kind(scan) == SCAN_REQUEST)
+        front_answer_error(front, id->raw, id->length, FRONT_ERROR, "out of memory");
+}
+
+/* ---- time and ends ---- */
+
+/* Whether it is the server that the flight waits for, and not its turn. */
+static bool waits_for_server(struct front *front, const struct flight *flight) {
+    return !front->link.ready || front->link.in_doubt || front->hold_until ||
+           (is_sessional(flight) && front->dialog.state == DIALOG_REPLAY);
+}
+
+static void expire(struct flight *flight, int64_t now) {
+    struct front *front = flight->front;
+    if (now < flight->deadline) {
+        flights_note_due(&front->flights, flight->deadline);
+        flights_note_due(&front->flights, flight->not_before > now ? flight->not_before : 0);
+    } else if (flight->lost) {
+        land_lost(flight);
+    } else if (waits_for_server(front, flight)) {
+        land_unavailable(flight, front->link.reason[0] ? front->link.reason : "it is not there");
+    } else {
+        flight->deadline = now + flight_patience(front);
+        flights_note_due(&front->flights, flight->deadline);
+    }
+}
+
+void flights_expire(struct front *front) {
+    int64_t now = os_clock_ms();
+    struct flight *next;
+    if (front->flights.due == 0 || now < front->flights.due)
+        return;
+    front->flights.due = 0;
+    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
+        next = flight->next;
+        expire(flight, now);
+    }
+}
+
+void flights_fail_waiting(struct front *front, const char *why) {
+    struct flight *next;
+    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
+        next = flight->next;
+        if (flight->lost)
+            land_lost(flight);
+        else
+            land_unavailable(flight, why);
+    }
+}
+
+static void finish_list(struct flight *flight, const char *why) {
+    struct flight *next;
+    for (; flight; flight = next) {
+        next = flight->next;
+        land_error(flight, why);
+    }
+}
+
+void flights_finish(struct front *front, const char *why) {
+    finish_list(front->flights.flying.first, why);
+    finish_list(front->flights.waiting.first, why);
+}
+
+bool flights_wait(const struct front *front) {
+    return front->flights.count > 0;
+}
+
+bool flights_open(const struct front *front) {
+    const struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
+    for (size_t i = 0; i < 2; i++)
+        for (const struct flight *flight = starts[i]; flight; flight = flight->next)
+            if (!flight->answered && !flight->cancelled && flight->errand != ERRAND_LISTEN)
+                return true;
+    return false;
+}
+
+void flights_init(struct flights *flights) {
+    *flights = (struct flights){0};
+    flights->waiting.end = &flights->waiting.first;
+    flights->flying.end = &flights->flying.first;
+}

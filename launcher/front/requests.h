@@ -1,0 +1,33 @@
+/* The client's messages on their way; see front.h. */
+#ifndef TETHER_FRONT_REQUESTS_H
+#define TETHER_FRONT_REQUESTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct front;
+struct flights;
+
+void flights_init(struct flights *flights);
+
+/* Takes a message of the client, which `front->scan` has looked at. */
+void flights_add(struct front *front, const char *line, size_t length);
+
+/* Sends what may go. */
+void flights_pump(struct front *front);
+
+/* Answers what has waited too long; for when `due` has come. */
+void flights_expire(struct front *front);
+
+/* Answers all that wait for the server. */
+void flights_fail_waiting(struct front *front, const char *why);
+
+/* Answers everything, and closes what is under way. */
+void flights_finish(struct front *front, const char *why);
+
+/* Whether requests are waiting, or under way, that an end should wait for. */
+bool flights_wait(const struct front *front);
+bool flights_open(const struct front *front);
+
+#endif

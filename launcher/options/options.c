@@ -1,0 +1,560 @@
+#include "options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nearest.h"
+#include "os/os.h"
+
+enum { PAIRS_MOST = 100 };
+
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+
+/* ---- values ---- */
+
+static bool parse_number(const char *text, uint64_t most, uint64_t *number) {
+    char *end;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(text, &end, 10);
+    return errno == 0 && *end == 0 && *number <= most;
+}
+
+static bool is_off(const char *value) {
+    return strcmp(value, "off") == 0 || strcmp(value, "0") == 0 || strcmp(value, "false") == 0;
+}
+
+static bool set_port(const char *value, uint64_t least, uint16_t *port) {
+    uint64_t number;
+    if (!parse_number(value, UINT16_MAX, &number) || number < least)
+        return false;
+    *port = (uint16_t)number;
+    return true;
+}
+
+static bool set_http_port(struct options *options, const char *value) {
+    return set_port(value, 1, &options->http_port);
+}
+
+static bool set_ws_port(struct options *options, const char *value) {
+    return set_port(value, 0, &options->ws_port);
+}
+
+static bool set_ports(struct options *options, const char *value) {
+    options->ports_auto = strcmp(value, "auto") == 0;
+    return options->ports_auto || strcmp(value, "fixed") == 0;
+}
+
+static bool set_hold_ports(struct options *options, const char *value) {
+    options->hold_ports = !is_off(value);
+    return true;
+}
+
+/* A wrong owner arms nothing, also where an earlier one was right. Pid 1 is refused: it is what an
+ * orphan sees as its parent, and it never ends. */
+static bool set_owner_pid(struct options *options, const char *value) {
+    int64_t pid = 0;
+    bool valid = value[0] == 0 || (os_pid_parse(value, &pid) == 0 && pid != 1);
+    options->owner_named = true;
+    options->owner_wrong |= !valid;
+    options->owner.pid = valid ? (uint64_t)pid : 0;
+    return valid;
+}
+
+static bool set_owner_start(struct options *options, const char *value) {
+    uint64_t start = 0;
+    bool valid = value[0] == 0 || os_start_parse(value, &start) == 0;
+    options->owner_wrong |= !valid;
+    options->owner.start = start;
+    return valid;
+}
+
+static bool set_owner_role(struct options *options, const char *value) {
+    options->owner_is_front = strcmp(value, "front") == 0;
+    return options->owner_is_front || strcmp(value, "editor") == 0;
+}
+
+static bool is_variable_name(const char *name) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    return name[0] && strchr(letters, name[0]) &&
+           strspn(name + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") ==
+               strlen(name + 1);
+}
+
+static bool set_owner_env(struct options *options, const char *value) {
+    if (!is_variable_name(value) || options->alias_count == OPTIONS_MAX_ALIASES)
+        return false;
+    options->aliases[options->alias_count++] = value;
+    return true;
+}
+
+static bool set_ready(struct options *options, const char *value) {
+    static const char *const names[] = {
+        [READY_PORTS] = "ports", [READY_NOTIFY] = "notify", [READY_NONE] = "none"};
+    if (strncmp(value, "http:/", 6) == 0) {
+        if (strpbrk(value, " \t\r\n") || strlen(value) >= 512)
+            return false;
+        options->ready = READY_HTTP;
+        options->ready_path = value + 5;
+        return true;
+    }
+    for (size_t i = 0; i < COUNT(names); i++) {
+        if (names[i] && strcmp(names[i], value) == 0) {
+            options->ready = (enum ready_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool set_restart(struct options *options, const char *value) {
+    bool never = strcmp(value, "never") == 0;
+    options->config.restart = never ? LIFECYCLE_RESTART_NEVER : LIFECYCLE_RESTART_ON_FAILURE;
+    return never || strcmp(value, "on-failure") == 0;
+}
+
+static bool set_watchdog(struct options *options, const char *value) {
+    options->config.parent_watchdog = !is_off(value);
+    return true;
+}
+
+static bool set_json(struct options *options, const char *value) {
+    (void)value;
+    return options->json = true;
+}
+
+static bool set_watch(struct options *options, const char *value) {
+    (void)value;
+    return options->watch = true;
+}
+
+static bool set_force(struct options *options, const char *value) {
+    (void)value;
+    return options->force = true;
+}
+
+static bool set_follow(struct options *options, const char *value) {
+    (void)value;
+    return options->follow = true;
+}
+
+static bool set_lines(struct options *options, const char *value) {
+    uint64_t number;
+    if (!parse_number(value, 100000, &number))
+        return false;
+    options->line_count = (int64_t)number;
+    return true;
+}
+
+static bool set_builtin(struct options *options, const char *value) {
+    (void)value;
+    return options->builtin = true;
+}
+
+static bool set_handle(const char *value, int64_t *handle) {
+    uint64_t number;
+    if (!parse_number(value, 1024, &number))
+        return false;
+    *handle = (int64_t)number;
+    return true;
+}
+
+static bool set_lock_handle(struct options *options, const char *value) {
+    return set_handle(value, &options->lock_handle);
+}
+
+static bool set_result_handle(struct options *options, const char *value) {
+    return set_handle(value, &options->result_handle);
+}
+
+/* ---- the flags ---- */
+
+struct flag {
+    const char *name;     /* without its dashes */
+    const char *argument; /* NULL: takes none */
+    const char *takes;    /* what its argument may be; NULL: that is what `argument` says */
+    unsigned scope;
+    bool lenient; /* a wrong value is a warning */
+    bool (*set)(struct options *options, const char *value);
+    const char *help;
+};
+
+static const struct flag flags[] = {
+    {"http-port", "N", "a number from 1 to 65535", SCOPE_INSTANCE, false, set_http_port,
+     "the server's port for HTTP (8000)"},
+    {"ws-port", "N", "a number from 0 to 65535", SCOPE_INSTANCE, false, set_ws_port,
+     "its second port, for WebSocket (9500); 0: it has none"},
+    {"ports", "fixed|auto", NULL, SCOPE_START, false, set_ports,
+     "auto: if a stranger holds a port, take the next free pair"},
+    {"hold-ports", NULL, NULL, SCOPE_START, false, set_hold_ports,
+     "listen for the server and hand the sockets down (LISTEN_FDS)"},
+    {"owner-pid", "PID", NULL, SCOPE_START, true, set_owner_pid,
+     "the process that the server belongs to"},
+    {"owner-start", "TOKEN", NULL, SCOPE_START, true, set_owner_start,
+     "the owner's start time, as /proc/PID/stat tells it (looked up)"},
+    {"owner-role", "ROLE", "editor or front", SCOPE_START, false, set_owner_role,
+     "what the owner is: editor, or front for `tether mcp` (editor)"},
+    {"owner-env", "NAME", "the name of a variable, and there may be 8 of them", SCOPE_START, false,
+     set_owner_env, "a further variable that tells the server its owner (repeatable)"},
+    {"ready", "HOW", "ports, notify, http:/PATH or none", SCOPE_START, false, set_ready,
+     "ports, notify, http:/PATH or none: when it counts as ready (ports)"},
+    {"restart", "WHEN", "on-failure or never", SCOPE_START, false, set_restart,
+     "on-failure or never: after a crash (on-failure)"},
+    {"parent-watchdog", "on|off", NULL, SCOPE_START, true, set_watchdog,
+     "end with the program that started `tether run` (on)"},
+    {"json", NULL, NULL, SCOPE_JSON, false, set_json, "one line of JSON, for programs"},
+    {"watch", NULL, NULL, SCOPE_WATCH, false, set_watch, "stay, and show every change"},
+    {"force", NULL, NULL, SCOPE_FORCE, false, set_force, "also while editors use the server"},
+    {"follow", NULL, NULL, SCOPE_LOGS, false, set_follow,
+     "stay, and print new lines as they come (-f)"},
+    {"lines", "N", "a number up to 100000", SCOPE_LOGS, false, set_lines,
+     "print the last N lines first (20) (-n N)"},
+    {"builtin", NULL, NULL, SCOPE_TOLD, false, set_builtin, ""},
+    {"lock-handle", "N", NULL, SCOPE_DAEMON, false, set_lock_handle, ""},
+    {"result-handle", "N", NULL, SCOPE_DAEMON, false, set_result_handle, ""},
+};
+
+static const struct {
+    const char *name, *help;
+} interval_help[] = {
+    {"grace-ms", "between the two looks at a dead owner"},
+    {"stop-grace-ms", "from SIGTERM until the tree is killed"},
+    {"ready-timeout-ms", "from start to ready; 0: wait for ever"},
+    {"sweep-ms", "between looks for dead peers that no event told of"},
+    {"idle-limit-ms", "without a session for so long: stop; 0: never"},
+    {"silence-limit-ms", "a session silent for so long does not count; 0: it always does"},
+    {"poll-ms", "between looks at a process where the system has no event"},
+    {"parent-poll-ms", "the same for the program that started `tether run`"},
+};
+
+static const char *find_help(const char *name) {
+    for (size_t i = 0; i < COUNT(interval_help); i++)
+        if (strcmp(interval_help[i].name, name) == 0)
+            return interval_help[i].help;
+    return "";
+}
+
+/* The knobs of the lifecycle that have flags of their own above are left to those. */
+static const struct flag *find_flag(const char *name, size_t length) {
+    for (size_t i = 0; i < COUNT(flags); i++)
+        if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0)
+            return &flags[i];
+    return NULL;
+}
+
+static bool is_interval(const struct lifecycle_knob *knob) {
+    return knob->name && !find_flag(knob->name, strlen(knob->name));
+}
+
+static const struct lifecycle_knob *find_interval(const char *name, size_t length) {
+    for (size_t i = 0; i < lifecycle_knob_count; i++) {
+        const struct lifecycle_knob *knob = &lifecycle_knobs[i];
+        if (is_interval(knob) && strlen(knob->name) == length &&
+            strncmp(knob->name, name, length) == 0)
+            return knob;
+    }
+    return NULL;
+}
+
+static uint32_t *interval_field(struct options *options, const struct lifecycle_knob *knob) {
+    return (uint32_t *)(void *)((char *)&options->config + knob->offset);
+}
+
+static bool set_interval(struct options *options, const struct lifecycle_knob *knob,
+                         const char *value) {
+    uint64_t number;
+    bool valid = parse_number(value, knob->most, &number) && number >= knob->least;
+    *interval_field(options, knob) = valid ? (uint32_t)number : knob->fallback;
+    return valid;
+}
+
+/* ---- reading ---- */
+
+static void variable_name(char out[64], const char *flag) {
+    size_t length = (size_t)snprintf(out, 64, "TETHER_%s", flag);
+    for (size_t i = 0; i < length && i < 63; i++) {
+        if (out[i] == '-')
+            out[i] = '_';
+        else if (out[i] >= 'a' && out[i] <= 'z')
+            out[i] = (char)(out[i] - 'a' + 'A');
+    }
+}
+
+static void warn(FILE *warnings, const char *where, const char *value, const char *what) {
+    if (warnings)
+        fprintf(warnings, "tether: warning: %s: '%.60s' is not valid here; %s\n", where, value,
+                what);
+}
+
+static void read_variables(struct options *options, unsigned scopes, FILE *warnings) {
+    char name[64];
+    const char *value;
+    for (size_t i = 0; i < COUNT(flags); i++) {
+        if (!(flags[i].scope & scopes) || !(flags[i].scope & (SCOPE_INSTANCE | SCOPE_START)))
+            continue;
+        variable_name(name, flags[i].name);
+        value = getenv(name);
+        if (value && !value[0] && !flags[i].argument)
+            continue; /* set, but to nothing: not asked for */
+        if (value && !flags[i].set(options, value))
+            warn(warnings, name, value,
+                 flags[i].set == set_owner_pid || flags[i].set == set_owner_start
+                     ? "no owner is watched"
+                     : "the default is taken");
+    }
+    for (size_t i = 0; i < lifecycle_knob_count; i++) {
+        if (!is_interval(&lifecycle_knobs[i]) || !(scopes & SCOPE_START))
+            continue;
+        variable_name(name, lifecycle_knobs[i].name);
+        value = getenv(name);
+        if (value && !set_interval(options, &lifecycle_knobs[i], value))
+            warn(warnings, name, value, "the default is taken");
+    }
+}
+
+struct words {
+    char **next;
+    unsigned scopes;
+    FILE *warnings;
+};
+
+/* The flag of these scopes that was perhaps meant. */
+static const char *nearest_flag(const char *name, unsigned scopes) {
+    struct nearest nearest = {.typed = name, .length = strcspn(name, "=")};
+    for (size_t i = 0; i < COUNT(flags); i++)
+        if (flags[i].scope & scopes & ~(unsigned)SCOPE_DAEMON)
+            nearest_offer(&nearest, flags[i].name);
+    for (size_t i = 0; i < lifecycle_knob_count && (scopes & SCOPE_START); i++)
+        if (is_interval(&lifecycle_knobs[i]))
+            nearest_offer(&nearest, lifecycle_knobs[i].name);
+    return nearest.word;
+}
+
+static int unknown_word(const char *word, unsigned scopes, struct error *err) {
+    const char *meant = strncmp(word, "--", 2) == 0 ? nearest_flag(word + 2, scopes) : NULL;
+    if (meant)
+        return error_set(err, -EINVAL, "unknown option '%.100s'; is --%s meant?", word, meant);
+    if (word[0] == '-')
+        return error_set(err, -EINVAL, "unknown option '%.100s'", word);
+    return error_set(err, -EINVAL,
+                     "unexpected argument '%.100s'; a server's command goes behind \"--\"", word);
+}
+
+/* The value of a flag: behind '=' or the next word. */
+static const char *take_value(struct words *words, const char *after_name) {
+    if (*after_name == '=')
+        return after_name + 1;
+    return *words->next ? *words->next++ : NULL;
+}
+
+static int read_flag(struct options *options, struct words *words, const char *word,
+                     struct error *err) {
+    const char *name = word + 2, *value = "";
+    size_t length = strcspn(name, "=");
+    const struct flag *flag = find_flag(name, length);
+    const struct lifecycle_knob *knob =
+        words->scopes & SCOPE_START ? find_interval(name, length) : NULL;
+    bool valid;
+
+    if (!knob && (!flag || !(flag->scope & words->scopes)))
+        return unknown_word(word, words->scopes, err);
+    if (knob || flag->argument) {
+        value = take_value(words, name + length);
+        if (!value)
+            return error_set(err, -EINVAL, "option %s needs a value (%s)", word,
+                             knob ? "milliseconds" : flag->argument);
+    } else if (name[length] == '=') {
+        return error_set(err, -EINVAL, "option --%s takes no value", flag->name);
+    }
+    valid = knob ? set_interval(options, knob, value) : flag->set(options, value);
+    if (!valid && !knob && !flag->lenient)
+        return error_set(err, -EINVAL, "option --%s: '%.100s' is not valid; it takes %s",
+                         flag->name, value, flag->takes ? flag->takes : flag->argument);
+    if (!valid)
+        warn(words->warnings, word, value, knob ? "the default is taken" : "no owner is watched");
+    return 0;
+}
+
+/* The few short forms. */
+static const char *long_form(const char *word) {
+    if (strcmp(word, "-f") == 0)
+        return "--follow";
+    return strcmp(word, "-n") == 0 ? "--lines" : word;
+}
+
+static int read_words(struct options *options, struct words *words, struct error *err) {
+    while (*words->next) {
+        const char *word = long_form(*words->next++);
+        int rc;
+        if (strcmp(word, "--") == 0 && (words->scopes & SCOPE_START)) {
+            options->command = *words->next ? words->next : NULL;
+            return 0;
+        }
+        if (strncmp(word, "--", 2) != 0 || word[2] == 0)
+            return unknown_word(word, words->scopes, err);
+        rc = read_flag(options, words, word, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int options_parse(struct options *options, unsigned scopes, char **arguments, FILE *warnings,
+                  struct error *err) {
+    struct words words = {arguments, scopes, warnings};
+    struct lifecycle_process variables;
+    int rc;
+    *options = (struct options){
+        .http_port = 8000,
+        .ws_port = 9500,
+        .line_count = 20,
+        .lock_handle = -1,
+        .result_handle = -1,
+        .state_dir = getenv("TETHER_STATE_DIR"),
+    };
+    lifecycle_config_defaults(&options->config);
+    if (!(scopes & SCOPE_DAEMON)) /* a daemon has been told everything by flags */
+        read_variables(options, scopes, warnings);
+    variables = options->owner;
+    if (options->owner_wrong)
+        variables.pid = variables.start = 0;
+    options->owner = (struct lifecycle_process){0};
+    options->owner_named = options->owner_wrong = false;
+    rc = read_words(options, &words, err);
+    /* The start that a variable tells belongs to the pid that a variable tells. */
+    if (!options->owner_named) {
+        options->owner.pid = variables.pid;
+        options->owner.start = options->owner.start ? options->owner.start : variables.start;
+    }
+    if (options->owner_wrong)
+        options->owner = (struct lifecycle_process){0};
+    if (rc == 0 && options->http_port == options->ws_port)
+        rc = error_set(err, -EINVAL,
+                       "both ports are %u; give --http-port and --ws-port different numbers",
+                       (unsigned)options->http_port);
+    if (rc == 0 && options->hold_ports && options->ready == READY_PORTS)
+        rc = error_set(err, -EINVAL,
+                       "--ready ports tells nothing when the daemon itself listens (--hold-ports); "
+                       "use --ready notify or --ready http:/PATH");
+    if (rc == 0 && options->owner.pid == 0)
+        options->owner.start = 0;
+    return rc;
+}
+
+void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]) {
+    snprintf(out, OPTIONS_INSTANCE_MAX, "%u-%u", (unsigned)options->http_port,
+             (unsigned)options->ws_port);
+}
+
+bool options_next_pair(struct options *options) {
+    if (!options->ports_auto || options->pairs_passed == PAIRS_MOST ||
+        options->http_port == UINT16_MAX || options->ws_port == UINT16_MAX)
+        return false;
+    options->pairs_passed++;
+    options->http_port++;
+    options->ws_port = options->ws_port ? (uint16_t)(options->ws_port + 1) : 0;
+    return true;
+}
+
+enum ready_kind options_ready(const struct options *options) {
+    if (options->ready != READY_DEFAULT)
+        return options->ready;
+    return options->hold_ports ? READY_NOTIFY : READY_PORTS;
+}
+
+/* ---- writing ---- */
+
+void options_explain(unsigned scopes, FILE *out) {
+    char text[64];
+    for (size_t i = 0; i < COUNT(flags); i++) {
+        if (!(flags[i].scope & scopes & ~(unsigned)(SCOPE_DAEMON | SCOPE_TOLD)))
+            continue;
+        snprintf(text, sizeof text, "--%s%s%s", flags[i].name, flags[i].argument ? " " : "",
+                 flags[i].argument ? flags[i].argument : "");
+        fprintf(out, "  %-24s %s\n", text, flags[i].help);
+    }
+    if (!(scopes & SCOPE_START))
+        return;
+    fprintf(out, "\nIntervals in milliseconds:\n");
+    for (size_t i = 0; i < lifecycle_knob_count; i++)
+        if (is_interval(&lifecycle_knobs[i]))
+            fprintf(out, "  --%-22s %s (%" PRIu32 ")\n", lifecycle_knobs[i].name,
+                    find_help(lifecycle_knobs[i].name), lifecycle_knobs[i].fallback);
+    fprintf(out, "\nEach can be given as a variable too, --grace-ms as TETHER_GRACE_MS.\n");
+}
+
+struct emitter {
+    void (*emit)(const char *word, void *context);
+    void *context;
+};
+
+static void emit_pair(const struct emitter *to, const char *flag, const char *value) {
+    char word[64];
+    snprintf(word, sizeof word, "--%s", flag);
+    to->emit(word, to->context);
+    to->emit(value, to->context);
+}
+
+static void emit_number(const struct emitter *to, const char *flag, uint64_t value) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    emit_pair(to, flag, text);
+}
+
+static void emit_ready(const struct emitter *to, const struct options *options) {
+    char text[640];
+    static const char *const names[] = {[READY_PORTS] = "ports",
+                                        [READY_NOTIFY] = "notify",
+                                        [READY_HTTP] = "http:",
+                                        [READY_NONE] = "none"};
+    enum ready_kind ready = options_ready(options);
+    snprintf(text, sizeof text, "%s%s", names[ready],
+             ready == READY_HTTP ? options->ready_path : "");
+    emit_pair(to, "ready", text);
+}
+
+static void emit_owner(const struct emitter *to, const struct options *options) {
+    if (options->owner.pid != 0) {
+        emit_number(to, "owner-pid", options->owner.pid);
+        if (options->owner.start != 0)
+            emit_number(to, "owner-start", options->owner.start);
+    }
+    for (size_t i = 0; i < options->alias_count; i++)
+        emit_pair(to, "owner-env", options->aliases[i]);
+}
+
+void options_emit(const struct options *options, void (*emit)(const char *word, void *context),
+                  void *context) {
+    const struct emitter to = {emit, context};
+    emit_number(&to, "http-port", options->http_port);
+    emit_number(&to, "ws-port", options->ws_port);
+    if (options->hold_ports)
+        emit("--hold-ports", context);
+    if (options->builtin)
+        emit("--builtin", context);
+    emit_owner(&to, options);
+    emit_ready(&to, options);
+    emit_pair(&to, "restart",
+              options->config.restart == LIFECYCLE_RESTART_NEVER ? "never" : "on-failure");
+    for (size_t i = 0; i < lifecycle_knob_count; i++) {
+        const struct lifecycle_knob *knob = &lifecycle_knobs[i];
+        uint32_t value;
+        if (!is_interval(knob))
+            continue;
+        memcpy(&value, (const char *)&options->config + knob->offset, sizeof value);
+        if (value != knob->fallback)
+            emit_number(&to, knob->name, value);
+    }
+    if (options->lock_handle >= 0)
+        emit_number(&to, "lock-handle", (uint64_t)options->lock_handle);
+    if (options->result_handle >= 0)
+        emit_number(&to, "result-handle", (uint64_t)options->result_handle);
+    if (options->command) {
+        emit("--", context);
+        for (char **word = options->command; *word; word++)
+            emit(*word, context);
+    }
+}

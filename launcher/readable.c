@@ -1,0 +1,80 @@
+#include "readable.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "utf8.h"
+
+/* The end of a text for the terminal: BEL or ESC \; another ESC begins something else. */
+static size_t string_length(const unsigned char *bytes, size_t count) {
+    size_t i = 2;
+    while (i < count && bytes[i] != 0x07 && bytes[i] != 0x1b)
+        i++;
+    if (i < count && bytes[i] == 0x07)
+        return i + 1;
+    if (i + 1 < count && bytes[i + 1] == '\\')
+        return i + 2;
+    return i + 1 == count ? count : i;
+}
+
+/* The length of the terminal sequence that begins with the ESC at the start of these bytes; just
+ * that of the ESC if it begins none. */
+static size_t escape_length(const unsigned char *bytes, size_t count) {
+    size_t i = 1;
+    if (count < 2)
+        return count;
+    if (strchr("]PX^_", bytes[1]) && bytes[1])
+        return string_length(bytes, count);
+    if (bytes[1] == '[')
+        for (i = 2; i < count && bytes[i] >= 0x30 && bytes[i] <= 0x3f;)
+            i++;
+    while (i < count && bytes[i] >= 0x20 && bytes[i] <= 0x2f)
+        i++;
+    if (i == count)
+        return count;
+    if (bytes[i] >= (bytes[1] == '[' ? 0x40 : 0x30) && bytes[i] <= 0x7e)
+        return i + 1;
+    return bytes[1] == '[' ? i : 1;
+}
+
+static size_t write_hex(char *out, unsigned char byte) {
+    static const char digits[] = "0123456789abcdef";
+    const char text[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    memcpy(out, text, sizeof text);
+    return sizeof text;
+}
+
+static bool is_plain(unsigned char byte) {
+    return (byte >= 0x20 && byte < 0x7f) || byte == '\t';
+}
+
+size_t readable_text(char *out, const char *bytes, size_t count) {
+    const unsigned char *in = (const unsigned char *)bytes;
+    size_t used = 0, i = 0;
+    while (i < count) {
+        size_t run = 0, length;
+        while (i + run < count && is_plain(in[i + run]))
+            run++;
+        memcpy(out + used, in + i, run);
+        used += run;
+        i += run;
+        if (i == count)
+            break;
+        length = in[i] >= 0x80 ? utf8_sequence(bytes + i, count - i) : 0;
+        if (length > 0 && !(in[i] == 0xc2 && in[i + 1] < 0xa0)) { /* not the C1 controls */
+            memcpy(out + used, in + i, length);
+            used += length;
+            i += length;
+        } else if (in[i] == 0x1b) {
+            i += escape_length(in + i, count - i);
+        } else if (in[i] < 0x80) {
+            used += write_hex(out + used, in[i++]);
+        } else {
+            memcpy(out + used, "\xef\xbf\xbd", 3);
+            used += 3;
+            i += length ? length : 1;
+        }
+    }
+    out[used] = 0;
+    return used;
+}

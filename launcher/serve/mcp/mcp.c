@@ -1,0 +1,280 @@
+#include "mcp.h"
+
+#include <string.h>
+
+#include "serve/relay/calls.h"
+#include "serve/relay/editors.h"
+#include "stateless_check.h"
+#include "utf8.h"
+
+const char mcp_capabilities[] =
+    "\"capabilities\":{\"tools\":{\"listChanged\":true},"
+    "\"resources\":{\"subscribe\":true,\"listChanged\":true},"
+    "\"prompts\":{\"listChanged\":true},\"logging\":{},\"completions\":{}}";
+
+unsigned mcp_capabilities_of(const json_t *capabilities) {
+    unsigned bits = 0;
+    if (json_is_object(json_object_get(capabilities, "sampling")))
+        bits |= MCP_SAMPLING;
+    if (json_is_object(json_object_get(capabilities, "elicitation")))
+        bits |= MCP_ELICITATION;
+    if (json_is_object(json_object_get(capabilities, "roots")))
+        bits |= MCP_ROOTS;
+    return bits;
+}
+
+int mcp_log_level(const char *name) {
+    static const char *const names[] = {"debug", "info",     "notice", "warning",
+                                        "error", "critical", "alert",  "emergency"};
+    for (int i = 0; name && i < 8; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- methods of both eras ---- */
+
+static void reply_list(struct mcp_request *request, enum list_kind kind) {
+    const struct buffer *list = &request->serve->lists[kind];
+    if (json_object_get(request->message.params, "cursor"))
+        mcp_reply_error(request, RPC_INVALID_PARAMS, "there is no such page: lists have only one",
+                        NULL);
+    else
+        mcp_reply_members(request, true, list->data, list->length);
+}
+
+static void missing(struct mcp_request *request, const char *what) {
+    char text[128];
+    snprintf(text, sizeof text, "params must have \"%s\", as text", what);
+    mcp_reply_error(request, RPC_INVALID_PARAMS, text, NULL);
+}
+
+static const char no_editor[] = "No Godot editor is connected to Tether, so there is nobody who "
+                                "could do this. Open the project "
+                                "in Godot with the Tether addon enabled, then try again.";
+
+static void unknown(struct mcp_request *request, const char *what, const char *name) {
+    char text[256];
+    snprintf(text, sizeof text, "Unknown %s: %.*s", what, (int)utf8_cut(name, 160), name);
+    mcp_reply_error(request, RPC_INVALID_PARAMS, text, NULL);
+}
+
+/* Finds out whom the request is for. False: it has been answered. */
+static bool find_editor(struct mcp_request *request) {
+    request->editor = request->serve->active;
+    return !request->modern || input_check(request);
+}
+
+static void relay(struct mcp_request *request) {
+    struct editor *editor = request->editor;
+    char text[512];
+    if (request->parked) {
+        call_resume(request);
+    } else if (editor->busy) {
+        snprintf(text, sizeof text, "The Godot editor %s is busy%s%s. Try again in a moment.",
+                 editor->name, editor->busy_why[0] ? ": " : "", editor->busy_why);
+        mcp_reply_failure(request, text);
+    } else {
+        call_start(request, editor);
+    }
+}
+
+/* Arguments that are repeated in headers must be the same there; else it has been answered. */
+static bool headers_agree(struct mcp_request *request, const json_t *tool,
+                          const json_t *arguments) {
+    char text[256];
+    int code = 0;
+    if (request->modern)
+        code = modern_check_parameters(request->http->parameters, request->http->parameter_count,
+                                       json_object_get(tool, "inputSchema"), arguments, text,
+                                       sizeof text);
+    if (code != 0)
+        mcp_reply_error(request, code, text, NULL);
+    return code == 0;
+}
+
+static void call_tool(struct mcp_request *request) {
+    struct serve *serve = request->serve;
+    const json_t *tool = NULL;
+    const char *name = rpc_text(request->message.params, "name");
+    json_t *arguments = json_object_get(request->message.params, "arguments");
+    if (!name)
+        missing(request, "name");
+    else if (arguments && !json_is_object(arguments))
+        mcp_reply_error(request, RPC_INVALID_PARAMS, "\"arguments\" must be an object", NULL);
+    else if (builtin_has(name))
+        mcp_reply_result(request, builtin_call(serve, name, arguments));
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
+        mcp_reply_result(request, tool_failure("%s", no_editor));
+    else if (!request->parked && json_array_size(request->editor->lists[LIST_TOOLS]) == 0)
+        mcp_reply_result(request,
+                         tool_failure("The Godot editor %s has offered no tools yet; it may still "
+                                      "be starting. Try again in a moment.",
+                                      request->editor->name));
+    else if (!(tool = editor_offer(request->editor, LIST_TOOLS, name)) && !request->parked)
+        unknown(request, "tool", name);
+    else if (headers_agree(request, tool, arguments))
+        relay(request);
+}
+
+/* Which resources there are only the editor knows: templates can stand for any number. */
+static void read_resource(struct mcp_request *request) {
+    const char *uri = rpc_text(request->message.params, "uri");
+    if (!uri)
+        missing(request, "uri");
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
+        mcp_reply_error(request, request->modern ? RPC_INVALID_PARAMS : (int)MCP_RESOURCE_NOT_FOUND,
+                        no_editor, json_pack("{s:s}", "uri", uri));
+    else
+        relay(request);
+}
+
+static void get_prompt(struct mcp_request *request) {
+    const char *name = rpc_text(request->message.params, "name");
+    if (!name)
+        missing(request, "name");
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
+        mcp_reply_error(request, RPC_INVALID_PARAMS, no_editor, NULL);
+    else if (!editor_offer(request->editor, LIST_PROMPTS, name) && !request->parked)
+        unknown(request, "prompt", name);
+    else
+        relay(request);
+}
+
+static void complete(struct mcp_request *request) {
+    static const char nothing[] = "\"completion\":{\"values\":[],\"total\":0,\"hasMore\":false}";
+    if (!json_is_object(json_object_get(request->message.params, "ref")) ||
+        !json_is_object(json_object_get(request->message.params, "argument")))
+        mcp_reply_error(request, RPC_INVALID_PARAMS, "params must have \"ref\" and \"argument\"",
+                        NULL);
+    else if (!find_editor(request))
+        return;
+    else if (!request->editor)
+        mcp_reply_members(request, false, nothing, sizeof nothing - 1);
+    else
+        relay(request);
+}
+
+static void list_tools(struct mcp_request *request) {
+    reply_list(request, LIST_TOOLS);
+}
+
+static void list_resources(struct mcp_request *request) {
+    reply_list(request, LIST_RESOURCES);
+}
+
+static void list_templates(struct mcp_request *request) {
+    reply_list(request, LIST_TEMPLATES);
+}
+
+static void list_prompts(struct mcp_request *request) {
+    reply_list(request, LIST_PROMPTS);
+}
+
+bool mcp_run_shared(struct mcp_request *request) {
+    static const struct {
+        const char *name;
+        void (*run)(struct mcp_request *request);
+    } methods[] = {
+        {"tools/list", list_tools},         {"tools/call", call_tool},
+        {"resources/list", list_resources}, {"resources/templates/list", list_templates},
+        {"resources/read", read_resource},  {"prompts/list", list_prompts},
+        {"prompts/get", get_prompt},        {"completion/complete", complete},
+    };
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if (strcmp(methods[i].name, request->message.method) == 0) {
+            methods[i].run(request);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the endpoint ---- */
+
+static void fail(struct mcp_request *request, int status, const char *text) {
+    mcp_reply_status(request, status, RPC_INVALID_REQUEST, text, NULL);
+}
+
+static void post(struct mcp_request *request) {
+    const struct http_request *http = request->http;
+    bool fine;
+    if (!http_is_json(http->headers[HTTP_CONTENT_TYPE])) {
+        fail(request, 415, "the body must be application/json");
+        return;
+    }
+    if (!http_accepts(http->headers[HTTP_ACCEPT], "application/json") &&
+        !http_accepts(http->headers[HTTP_ACCEPT], "text/event-stream")) {
+        fail(request, 406, "a client must accept application/json and text/event-stream");
+        return;
+    }
+    fine = rpc_parse(&request->message, http->body, http->length, RPC_VALUES_MOST);
+    request->meta = json_object_get(request->message.params, "_meta");
+    request->modern = modern_is_meant(http->headers[HTTP_PROTOCOL_VERSION], request->meta);
+    if (!fine)
+        mcp_reply_status(request, request->message.is_too_large ? 413 : 400, request->message.code,
+                         request->message.complaint, NULL);
+    else if (request->modern)
+        modern_post(request);
+    else
+        legacy_post(request);
+    rpc_finish(&request->message);
+}
+
+static void preflight(struct http_connection *connection, const struct http_request *http) {
+    static const char allowed[] =
+        "Access-Control-Allow-Methods: GET, POST, DELETE\r\n"
+        "Access-Control-Allow-Headers: Content-Type, Accept, Authorization, Mcp-Session-Id, "
+        "MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID\r\n"
+        "Access-Control-Max-Age: 600\r\n";
+    http_reply(connection, 204, http->headers[HTTP_ORIGIN] ? allowed : NULL, NULL, NULL, 0);
+}
+
+static void endpoint(struct serve *serve, struct http_connection *connection,
+                     const struct http_request *http) {
+    struct mcp_request request = {.serve = serve, .connection = connection, .http = http};
+    const char *version = http->headers[HTTP_PROTOCOL_VERSION];
+    bool modern = modern_is_meant(version, NULL);
+    if (http->method == HTTP_POST)
+        post(&request);
+    else if (http->method == HTTP_OPTIONS)
+        preflight(connection, http);
+    else if (!modern && http->method == HTTP_GET)
+        legacy_get(serve, connection, http);
+    else if (!modern && http->method == HTTP_DELETE)
+        legacy_delete(serve, connection, http);
+    else
+        http_reply(connection, 405, modern ? "Allow: POST\r\n" : "Allow: GET, POST, DELETE\r\n",
+                   NULL, NULL, 0);
+}
+
+static void status(struct serve *serve, struct http_connection *connection,
+                   const struct http_request *http) {
+    if (http->method == HTTP_OPTIONS) {
+        preflight(connection, http);
+    } else if (http->method != HTTP_GET && http->method != HTTP_HEAD) {
+        http_reply(connection, 405, "Allow: GET, HEAD\r\n", NULL, NULL, 0);
+    } else {
+        buffer_clear(&serve->text, 65536);
+        status_write(serve, &serve->text);
+        http_reply_json(connection, 200, serve->text.data, serve->text.length);
+    }
+}
+
+void mcp_on_request(void *context, struct http_connection *connection,
+                    const struct http_request *request) {
+    static const char lost[] =
+        "Tether's MCP server: the endpoint is /mcp, its state is at /status.\n";
+    if (strcmp(request->path, "/mcp") == 0)
+        endpoint(context, connection, request);
+    else if (strcmp(request->path, "/status") == 0)
+        status(context, connection, request);
+    else
+        http_reply(connection, 404, NULL, "text/plain; charset=utf-8", lost, sizeof lost - 1);
+}

@@ -1,0 +1,124 @@
+/* Answers, dressed as the era of their request wants them. */
+#include "mcp.h"
+
+#include <string.h>
+
+#include "protocol/version.h"
+#include "serve/relay/editors.h"
+
+static const char *server_meta(void) {
+    return "\"_meta\":{\"" META_SERVER "\":{\"name\":\"tether\",\"version\":\"";
+}
+
+int mcp_status_of(bool modern, int code) {
+    switch (code) {
+    case RPC_PARSE_ERROR:
+    case RPC_INVALID_REQUEST:
+        return 400;
+    case RPC_METHOD_NOT_FOUND:
+        return modern ? 404 : 200;
+    case MCP_HEADER_MISMATCH:
+    case MCP_MISSING_CAPABILITY:
+    case MCP_UNSUPPORTED_VERSION:
+        return modern ? 400 : 200;
+    default:
+        return 200;
+    }
+}
+
+void mcp_send(struct http_connection *connection, bool json_fine, int status,
+              const struct buffer *message) {
+    if (message->failed) {
+        http_reply(connection, 500, NULL, NULL, NULL, 0);
+    } else if (json_fine || status != 200) {
+        http_reply_json(connection, status, message->data, message->length);
+    } else {
+        http_stream_begin(connection);
+        if (http_stream_event(connection, NULL, message->data, message->length))
+            http_stream_end(connection);
+    }
+}
+
+static struct buffer *begin(struct mcp_request *request) {
+    buffer_clear(&request->serve->text, SERVE_TEXT_KEPT);
+    return &request->serve->text;
+}
+
+static void send_text(struct mcp_request *request, int status) {
+    bool json_fine = http_accepts(request->http->headers[HTTP_ACCEPT], "application/json");
+    mcp_send(request->connection, json_fine, status, &request->serve->text);
+}
+
+void mcp_reply_members(struct mcp_request *request, bool cacheable, const char *members,
+                       size_t length) {
+    struct buffer *out = begin(request);
+    rpc_add_result_begin(out, request->message.id);
+    buffer_add_char(out, '{');
+    if (request->modern) {
+        buffer_add_literal(out, "\"resultType\":\"complete\",");
+        if (cacheable)
+            buffer_add_literal(out, "\"ttlMs\":0,\"cacheScope\":\"private\",");
+        buffer_add(out, members, length);
+        if (length > 0)
+            buffer_add_char(out, ',');
+        buffer_add_text(out, server_meta());
+        buffer_add_text(out, tether_version);
+        buffer_add_literal(out, "\"}}");
+    } else {
+        buffer_add(out, members, length);
+    }
+    buffer_add_char(out, '}');
+    rpc_add_result_end(out);
+    send_text(request, 200);
+}
+
+void mcp_dress_result(json_t *result, bool cacheable) {
+    json_t *meta = json_object_get(result, "_meta");
+    if (!json_object_get(result, "resultType"))
+        json_object_set_new(result, "resultType", json_string("complete"));
+    if (!json_is_object(meta)) {
+        meta = json_object();
+        json_object_set_new(result, "_meta", meta);
+    }
+    json_object_set_new(meta, META_SERVER,
+                        json_pack("{s:s, s:s}", "name", "tether", "version", tether_version));
+    if (!cacheable)
+        return;
+    if (!json_is_integer(json_object_get(result, "ttlMs")))
+        json_object_set_new(result, "ttlMs", json_integer(0));
+    if (!json_is_string(json_object_get(result, "cacheScope")))
+        json_object_set_new(result, "cacheScope", json_string("private"));
+}
+
+void mcp_reply_result(struct mcp_request *request, json_t *result) {
+    struct buffer *out = begin(request);
+    if (request->modern)
+        mcp_dress_result(result, false);
+    rpc_add_result_begin(out, request->message.id);
+    rpc_add_json(out, result);
+    rpc_add_result_end(out);
+    json_decref(result);
+    send_text(request, 200);
+}
+
+void mcp_reply_status(struct mcp_request *request, int status, int code, const char *text,
+                      json_t *data) {
+    rpc_add_error(begin(request), request->message.id, code, text, data);
+    json_decref(data);
+    send_text(request, status);
+}
+
+void mcp_reply_error(struct mcp_request *request, int code, const char *text, json_t *data) {
+    mcp_reply_status(request, mcp_status_of(request->modern, code), code, text, data);
+}
+
+void mcp_reply_failure(struct mcp_request *request, const char *text) {
+    if (strcmp(request->message.method, "tools/call") == 0)
+        mcp_reply_result(request, tool_failure("%s", text));
+    else
+        mcp_reply_error(request, RPC_INTERNAL_ERROR, text, NULL);
+}
+
+void mcp_accepted(struct mcp_request *request) {
+    http_reply(request->connection, 202, NULL, NULL, NULL, 0);
+}

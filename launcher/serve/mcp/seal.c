@@ -1,0 +1,99 @@
+#include "seal.h"
+
+#include <string.h>
+
+#include "base64.h"
+
+/* ---- HMAC ---- */
+
+static void mac_parts(const struct seal_key *key, const void *a, size_t a_length, const void *b,
+                      size_t b_length, uint8_t out[SHA256_SIZE]) {
+    struct sha256 hash;
+    unsigned char pad[64];
+    memset(pad, 0x36, sizeof pad);
+    for (size_t i = 0; i < sizeof key->bytes; i++)
+        pad[i] ^= key->bytes[i];
+    sha256_init(&hash);
+    sha256_add(&hash, pad, sizeof pad);
+    sha256_add(&hash, a, a_length);
+    sha256_add(&hash, b, b_length);
+    sha256_end(&hash, out);
+    for (size_t i = 0; i < sizeof pad; i++)
+        pad[i] ^= 0x36 ^ 0x5c;
+    sha256_init(&hash);
+    sha256_add(&hash, pad, sizeof pad);
+    sha256_add(&hash, out, SHA256_SIZE);
+    sha256_end(&hash, out);
+}
+
+void seal_mac(const struct seal_key *key, const void *data, size_t length,
+              uint8_t out[SHA256_SIZE]) {
+    mac_parts(key, data, length, NULL, 0, out);
+}
+
+void seal_key_derive(struct seal_key *key, const void *secret, size_t length, const char *purpose) {
+    struct seal_key first;
+    struct sha256 hash;
+    sha256_init(&hash);
+    sha256_add(&hash, secret, length);
+    sha256_end(&hash, first.bytes);
+    seal_mac(&first, purpose, strlen(purpose), key->bytes);
+}
+
+bool seal_equal(const uint8_t *a, const uint8_t *b, size_t length) {
+    uint8_t difference = 0;
+    for (size_t i = 0; i < length; i++)
+        difference |= a[i] ^ b[i];
+    return difference == 0;
+}
+
+/* ---- seals ---- */
+
+enum { TIME_SIZE = 8, HEAD = SHA256_SIZE + TIME_SIZE };
+
+static void put_time(uint8_t *out, uint64_t time) {
+    for (int i = 0; i < TIME_SIZE; i++)
+        out[i] = (uint8_t)(time >> (56 - 8 * i));
+}
+
+static uint64_t get_time(const uint8_t *at) {
+    uint64_t time = 0;
+    for (int i = 0; i < TIME_SIZE; i++)
+        time = time << 8 | at[i];
+    return time;
+}
+
+void seal_write(struct buffer *out, const struct seal_key *key, uint64_t until,
+                const uint8_t request[SHA256_SIZE], const char *text, size_t length) {
+    struct buffer whole = {0};
+    uint8_t head[HEAD] = {0};
+    put_time(head + SHA256_SIZE, until);
+    buffer_add(&whole, head, sizeof head);
+    buffer_add(&whole, text, length);
+    if (whole.failed) {
+        out->failed = true;
+        return;
+    }
+    mac_parts(key, request, SHA256_SIZE, whole.data + SHA256_SIZE, whole.length - SHA256_SIZE,
+              head);
+    memcpy(whole.data, head, SHA256_SIZE);
+    base64_add(out, BASE64_URL, (const uint8_t *)whole.data, whole.length);
+    buffer_finish(&whole);
+}
+
+bool seal_open(struct buffer *out, const struct seal_key *key, uint64_t now,
+               const uint8_t request[SHA256_SIZE], const char *sealed, size_t length) {
+    struct buffer whole = {0};
+    uint8_t mac[SHA256_SIZE];
+    bool good =
+        base64_decode(&whole, BASE64_URL, sealed, length) && !whole.failed && whole.length >= HEAD;
+    if (good) {
+        const uint8_t *bytes = (const uint8_t *)whole.data;
+        mac_parts(key, request, SHA256_SIZE, bytes + SHA256_SIZE, whole.length - SHA256_SIZE, mac);
+        good = seal_equal(mac, bytes, SHA256_SIZE) && get_time(bytes + SHA256_SIZE) >= now;
+    }
+    if (good)
+        buffer_add(out, whole.data + HEAD, whole.length - HEAD);
+    buffer_finish(&whole);
+    return good && !out->failed;
+}

@@ -1,0 +1,227 @@
+#include "sessions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/relay/calls.h"
+#include "subscriptions.h"
+
+enum { SELF_MOST = 4096, SELF_VALUES_MOST = 128 }; /* of what a client says of itself */
+enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16, RANDOM_TEXT_AT = 4 };
+
+const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
+
+int session_version_index(const char *version) {
+    for (int i = 0; session_versions[i]; i++)
+        if (strcmp(session_versions[i], version) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- ids ---- */
+
+static void id_seal(const struct seal_key *key, uint8_t bytes[SESSION_ID_BYTES],
+                    char text[SESSION_ID_TEXT]) {
+    uint8_t mac[SHA256_SIZE];
+    seal_mac(key, bytes, MAC_AT, mac);
+    memcpy(bytes + MAC_AT, mac, MAC_BYTES);
+    for (size_t i = 0; i < SESSION_ID_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static int nibble(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool session_id_open(const struct seal_key *key, const char *id, uint8_t out[SESSION_ID_BYTES]) {
+    uint8_t mac[SHA256_SIZE];
+    if (strlen(id) != SESSION_ID_TEXT - 1)
+        return false;
+    for (size_t i = 0; i < SESSION_ID_BYTES; i++) {
+        int high = nibble(id[2 * i]), low = nibble(id[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    seal_mac(key, out, MAC_AT, mac);
+    return seal_equal(mac, out + MAC_AT, MAC_BYTES);
+}
+
+/* ---- the table ---- */
+
+static struct mcp_session **bucket_of(struct serve *serve, const uint8_t *bytes) {
+    return &serve->sessions[bytes[RANDOM_AT] % SERVE_SESSION_BUCKETS];
+}
+
+/* It is in the table no more. */
+static void dispose(struct mcp_session *session) {
+    const char *uri;
+    json_t *value;
+    session->serve->session_count--;
+    calls_session_gone(session);
+    resume_forget(session);
+    if (session->stream)
+        http_stream_end(session->stream);
+    json_object_foreach(session->subscriptions, uri, value) {
+        watch_remove(session->serve, uri);
+    }
+    json_decref(session->subscriptions);
+    json_decref(session->client);
+    json_decref(session->declared);
+    free(session);
+}
+
+static void release(struct mcp_session *session) {
+    struct mcp_session **at = bucket_of(session->serve, session->bytes);
+    while (*at != session)
+        at = &(*at)->next;
+    *at = session->next;
+    dispose(session);
+}
+
+/* Forgets the one that has been unused for longest; it can come back as long as its client has its
+ * id. */
+static void make_room(struct serve *serve) {
+    struct mcp_session *oldest = NULL;
+    if (serve->session_count < SERVE_SESSIONS_MOST)
+        return;
+    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++)
+        for (struct mcp_session *session = serve->sessions[i]; session; session = session->next)
+            if (session->calls == 0 && (!oldest || session->used < oldest->used))
+                oldest = session;
+    if (oldest)
+        release(oldest);
+}
+
+static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSION_ID_BYTES]) {
+    struct mcp_session *session, **bucket = bucket_of(serve, bytes);
+    make_room(serve);
+    session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->serve = serve;
+    memcpy(session->bytes, bytes, SESSION_ID_BYTES);
+    session->version = bytes[0];
+    session->capabilities = bytes[1];
+    session->log_level = 1;
+    session->used = ++serve->session_clock;
+    session->next = *bucket;
+    *bucket = session;
+    serve->session_count++;
+    return session;
+}
+
+/* It stays as long as the session, so it must not be large; the server knows all that matters. */
+static json_t *keep_small(json_t *value) {
+    struct buffer text = {0};
+    bool small = false;
+    if (value) {
+        rpc_add_json(&text, value);
+        small = !text.failed && text.length <= SELF_MOST &&
+                rpc_measure(text.data, text.length).values <= SELF_VALUES_MOST;
+    }
+    buffer_finish(&text);
+    return small ? json_incref(value) : NULL;
+}
+
+struct mcp_session *session_create(struct serve *serve, unsigned version, const json_t *params) {
+    json_t *client = json_object_get(params, "clientInfo");
+    json_t *declared = json_object_get(params, "capabilities");
+    uint8_t bytes[SESSION_ID_BYTES] = {(uint8_t)version, (uint8_t)mcp_capabilities_of(declared)};
+    char id[SESSION_ID_TEXT];
+    struct mcp_session *session;
+    if (os_random(bytes + RANDOM_AT, RANDOM_BYTES) < 0)
+        return NULL;
+    id_seal(&serve->key, bytes, id);
+    session = insert(serve, bytes);
+    if (!session)
+        return NULL;
+    memcpy(session->id, id, sizeof id);
+    session->client = keep_small(client);
+    session->declared = keep_small(declared);
+    return session;
+}
+
+static bool has_ended(const struct serve *serve, const uint8_t *bytes) {
+    for (unsigned i = 0; i < serve->ended_count; i++)
+        if (memcmp(serve->ended[i], bytes + RANDOM_AT, RANDOM_BYTES) == 0)
+            return true;
+    return false;
+}
+
+static struct mcp_session *revive(struct serve *serve, const char *id) {
+    uint8_t bytes[SESSION_ID_BYTES];
+    struct mcp_session *session;
+    if (!session_id_open(&serve->key, id, bytes) || has_ended(serve, bytes))
+        return NULL;
+    session = insert(serve, bytes);
+    if (session)
+        memcpy(session->id, id, SESSION_ID_TEXT);
+    return session;
+}
+
+struct mcp_session *session_find(struct serve *serve, const char *id) {
+    uint8_t first[RANDOM_AT + 1] = {0};
+    int high, low;
+    if (strlen(id) != SESSION_ID_TEXT - 1)
+        return NULL;
+    high = nibble(id[RANDOM_TEXT_AT]);
+    low = nibble(id[RANDOM_TEXT_AT + 1]);
+    if (high < 0 || low < 0)
+        return NULL;
+    first[RANDOM_AT] = (uint8_t)(high << 4 | low);
+    for (struct mcp_session *session = *bucket_of(serve, first); session; session = session->next) {
+        if (memcmp(session->id, id, SESSION_ID_TEXT) == 0) {
+            session->used = ++serve->session_clock;
+            return session;
+        }
+    }
+    return revive(serve, id);
+}
+
+void session_end(struct mcp_session *session) {
+    struct serve *serve = session->serve;
+    memcpy(serve->ended[serve->ended_next], session->bytes + RANDOM_AT, RANDOM_BYTES);
+    serve->ended_next = (serve->ended_next + 1) % SERVE_ENDED_MOST;
+    if (serve->ended_count < SERVE_ENDED_MOST)
+        serve->ended_count++;
+    release(session);
+}
+
+void sessions_finish(struct serve *serve) {
+    struct mcp_session *session;
+    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++) {
+        while ((session = serve->sessions[i]) != NULL) {
+            serve->sessions[i] = session->next;
+            dispose(session);
+        }
+    }
+}
+
+void session_tell(struct mcp_session *session, const struct buffer *message) {
+    if (session->stream && !message->failed)
+        http_stream_event(session->stream, NULL, message->data, message->length);
+}
+
+void sessions_each(struct serve *serve, void (*fn)(struct mcp_session *session, void *context),
+                   void *context) {
+    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++)
+        for (struct mcp_session *session = serve->sessions[i], *next; session; session = next) {
+            next = session->next;
+            fn(session, context);
+        }
+}
+
+static void close_stream(struct mcp_session *session, void *context) {
+    struct http_connection *connection = session->stream;
+    (void)context;
+    session->stream = NULL;
+    if (connection)
+        http_stream_end(connection);
+}
+
+void sessions_close_streams(struct serve *serve) {
+    sessions_each(serve, close_stream, NULL);
+}

@@ -1,0 +1,56 @@
+/* Sessions of the legacy era.
+ *
+ * A session's id says all that we must know of it (version, what its client can be asked for) and
+ * is sealed with a key that outlives this process: a server that was restarted goes on with the
+ * sessions of its predecessor as if nothing had happened. Only ended ones are remembered. */
+#ifndef TETHER_SERVE_MCP_SESSIONS_H
+#define TETHER_SERVE_MCP_SESSIONS_H
+
+#include "mcp.h"
+
+enum { SESSION_ID_BYTES = 30, SESSION_ID_TEXT = 2 * SESSION_ID_BYTES + 1 };
+
+struct mcp_session {
+    struct mcp_session *next; /* in its bucket */
+    struct serve *serve;
+    char id[SESSION_ID_TEXT];
+    uint8_t bytes[SESSION_ID_BYTES];
+    uint64_t used; /* by the session clock */
+    unsigned version, capabilities;
+    json_t *client;   /* clientInfo, or NULL; not if it is large */
+    json_t *declared; /* the same of the capabilities */
+    int log_level;
+    struct http_connection *stream; /* of GET, or NULL */
+    json_t *subscriptions;          /* resource uri → true, or NULL */
+    unsigned calls;                 /* under way */
+};
+
+/* The versions of the era, newest first. */
+extern const char *const session_versions[];
+
+/* -1: not one of the era. */
+int session_version_index(const char *version);
+
+struct mcp_session *session_create(struct serve *serve, unsigned version, const json_t *params);
+
+/* NULL: it has ended, or is none of ours. */
+struct mcp_session *session_find(struct serve *serve, const char *id);
+
+/* Ends it for good. */
+void session_end(struct mcp_session *session);
+void sessions_finish(struct serve *serve);
+
+/* Ends the streams of GET; the sessions stay. */
+void sessions_close_streams(struct serve *serve);
+
+/* Puts a message on the session's stream, if there is one. */
+void session_tell(struct mcp_session *session, const struct buffer *message);
+
+/* Calls fn for each. */
+void sessions_each(struct serve *serve, void (*fn)(struct mcp_session *session, void *context),
+                   void *context);
+
+/* For the tests: the id's parts. */
+bool session_id_open(const struct seal_key *key, const char *id, uint8_t out[SESSION_ID_BYTES]);
+
+#endif

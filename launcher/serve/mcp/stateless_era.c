@@ -1,0 +1,75 @@
+/* The modern era: every request says all about itself; POST only. */
+#include <string.h>
+
+#include "serve/relay/calls.h"
+#include "stateless_check.h"
+#include "subscriptions.h"
+
+static bool is_date(const char *text) {
+    static const char form[] = "0000-00-00";
+    size_t i = 0;
+    for (; text[i] && form[i]; i++)
+        if (form[i] == '0' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+            return false;
+    return text[i] == 0 && form[i] == 0;
+}
+
+bool modern_is_meant(const char *version_header, const json_t *meta) {
+    if (json_object_get(meta, META_VERSION))
+        return true;
+    return version_header && is_date(version_header) && strcmp(version_header, MCP_MODERN) >= 0;
+}
+
+static json_t *supported(const json_t *meta) {
+    return json_pack("{s:[s, s, s, s], s:O}", "supported", MCP_MODERN, "2025-11-25", "2025-06-18",
+                     "2025-03-26", "requested", json_object_get(meta, META_VERSION));
+}
+
+static void discover(struct mcp_request *request) {
+    const struct serve *serve = request->serve;
+    struct buffer members = {0};
+    buffer_add_literal(&members, "\"supportedVersions\":[\"" MCP_MODERN
+                                 "\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"],");
+    buffer_add_text(&members, mcp_capabilities);
+    if (serve->active && serve->active->instructions) {
+        json_t *text = json_string(serve->active->instructions);
+        buffer_add_literal(&members, ",\"instructions\":");
+        rpc_add_json(&members, text);
+        json_decref(text);
+    }
+    mcp_reply_members(request, true, members.data, members.length);
+    buffer_finish(&members);
+}
+
+static void run(struct mcp_request *request) {
+    const char *method = request->message.method;
+    if (strcmp(method, "server/discover") == 0)
+        discover(request);
+    else if (strcmp(method, "subscriptions/listen") == 0)
+        listen_start(request);
+    else if (!mcp_run_shared(request))
+        mcp_reply_error(request, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
+}
+
+void modern_post(struct mcp_request *request) {
+    const struct modern_headers headers = {request->http->headers[HTTP_PROTOCOL_VERSION],
+                                           request->http->headers[HTTP_MCP_METHOD],
+                                           request->http->headers[HTTP_MCP_NAME]};
+    char text[256];
+    int code;
+    if (request->message.kind == RPC_NOTIFICATION) {
+        mcp_accepted(request);
+        return;
+    }
+    if (request->message.kind == RPC_RESPONSE) {
+        mcp_reply_status(request, 400, RPC_INVALID_REQUEST,
+                         "clients send no responses in this protocol version", NULL);
+        return;
+    }
+    code = modern_check(&headers, &request->message, request->meta, text, sizeof text);
+    if (code == 0)
+        run(request);
+    else
+        mcp_reply_status(request, 400, code, text,
+                         code == MCP_UNSUPPORTED_VERSION ? supported(request->meta) : NULL);
+}

@@ -1,0 +1,526 @@
+#include "calls.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "serve/mcp/sessions.h"
+
+static void nobody(void *user) {
+    (void)user;
+}
+
+/* ---- the table ---- */
+
+struct call *call_by_number(const struct serve *serve, int64_t number) {
+    for (struct call *call = serve->calls; call; call = call->next)
+        if (call->number == number)
+            return call;
+    return NULL;
+}
+
+struct call *call_find(const struct serve *serve, const struct mcp_session *session,
+                       const json_t *id) {
+    for (struct call *call = serve->calls; call; call = call->next)
+        if (call->session == session && json_equal(call->id, id))
+            return call;
+    return NULL;
+}
+
+static void release(struct call *call) {
+    struct serve *serve = call->serve;
+    struct call **at = &serve->calls;
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
+    serve->call_count--;
+    if (call->session)
+        call->session->calls--;
+    deadline_stop(&call->limit);
+    deadline_stop(&call->silent);
+    deadline_stop(&call->park);
+    inputs_finish(call);
+    buffer_finish(&call->events.kept);
+    json_decref(call->id);
+    json_decref(call->progress_token);
+    free(call);
+}
+
+/* ---- answers ---- */
+
+/* The answer is in serve->text. The call is over before it is sent: sending may find that the
+ * client has gone. */
+static void send_and_release(struct call *call, int status) {
+    struct serve *serve = call->serve;
+    struct http_connection *connection = call->connection;
+    bool json_fine = call->json_fine, has_events = call->events.last > 0;
+    char event[RESUME_ID_MAX];
+    if (connection)
+        http_hold(connection, nobody, NULL);
+    if (has_events && !serve->text.failed)
+        resume_id(serve, call->number, resume_keep(call, &serve->text), event);
+    release(call);
+    if (!connection)
+        return;
+    if (!http_is_streaming(connection))
+        mcp_send(connection, json_fine, status, &serve->text);
+    else if (http_stream_event(connection, has_events ? event : NULL, serve->text.data,
+                               serve->text.length))
+        http_stream_end(connection);
+}
+
+void call_answer(struct call *call, json_t *result) {
+    struct buffer *out = &call->serve->text;
+    if (call->modern)
+        mcp_dress_result(result, strcmp(call->method, "resources/read") == 0);
+    buffer_clear(out, SERVE_TEXT_KEPT);
+    rpc_add_result_begin(out, call->id);
+    rpc_add_json(out, result);
+    rpc_add_result_end(out);
+    json_decref(result);
+    send_and_release(call, 200);
+}
+
+static void answer_error(struct call *call, int code, const char *text, const json_t *data) {
+    struct buffer *out = &call->serve->text;
+    buffer_clear(out, SERVE_TEXT_KEPT);
+    rpc_add_error(out, call->id, code, text, data);
+    send_and_release(call, mcp_status_of(call->modern, code));
+}
+
+void call_fail(struct call *call, int code, const char *text, json_t *data) {
+    if (code == 0 && strcmp(call->method, "tools/call") == 0)
+        call_answer(call, tool_failure("%s", text));
+    else
+        answer_error(call, code ? code : RPC_INTERNAL_ERROR, text, data);
+    json_decref(data);
+}
+
+static void hang_up(struct http_connection *connection) {
+    http_hold(connection, nobody, NULL);
+    if (!http_is_streaming(connection))
+        http_stream_begin(connection);
+    http_stream_end(connection);
+}
+
+void call_drop(struct call *call) {
+    struct http_connection *connection = call->connection;
+    release(call);
+    if (connection)
+        hang_up(connection);
+}
+
+static void tell_cancelled(struct call *call, const char *reason) {
+    json_t *params = json_pack("{s:I}", "call", (json_int_t)call->number);
+    if (reason)
+        json_object_set_new(params, "reason", json_string(reason));
+    editor_tell(call->editor, 0, "notifications/cancelled", params);
+}
+
+void call_cancel(struct call *call, const char *reason) {
+    tell_cancelled(call, reason);
+    call_drop(call);
+}
+
+/* ---- streams ---- */
+
+/* From 2025-11-25 on clients know what an event without data is: the place to go on from. */
+static void prime(struct call *call) {
+    char id[RESUME_ID_MAX];
+    if (!call->session || call->session->version != 0)
+        return;
+    resume_id(call->serve, call->number, ++call->events.last, id);
+    http_stream_prime(call->connection, id, RESUME_RETRY_MS);
+}
+
+bool call_stream(struct call *call) {
+    if (!call->connection || !call->stream_fine)
+        return false;
+    if (!http_is_streaming(call->connection)) {
+        deadline_stop(&call->silent);
+        http_stream_begin(call->connection);
+        prime(call);
+    }
+    return true;
+}
+
+void call_detach(struct call *call) {
+    http_hold(call->connection, nobody, NULL);
+    call->connection = NULL;
+    deadline_stop(&call->silent);
+}
+
+bool call_event(struct call *call, const struct buffer *message) {
+    bool there = call_stream(call);
+    char id[RESUME_ID_MAX];
+    if (message->failed)
+        return false;
+    if (!call->session || (!there && call->events.last == 0))
+        return there && http_stream_event(call->connection, NULL, message->data, message->length);
+    resume_id(call->serve, call->number, resume_add(&call->events, message->data, message->length),
+              id);
+    return there && http_stream_event(call->connection, id, message->data, message->length);
+}
+
+/* ---- deadlines ---- */
+
+static void on_limit(struct deadline *deadline) {
+    struct call *call = deadline_owner(deadline, struct call, limit);
+    char text[512];
+    tell_cancelled(call, "it took too long");
+    snprintf(text, sizeof text,
+             "The Godot editor %s has not answered within %" PRIu64
+             " s, and the call was cancelled. The editor may be busy or stopped in the debugger: "
+             "look at it, then try again.",
+             call->editor->name, call->serve->call_time.length_ms / 1000);
+    call_fail(call, 0, text, NULL);
+}
+
+static void on_silent(struct deadline *deadline) {
+    call_stream(deadline_owner(deadline, struct call, silent));
+}
+
+static void on_park(struct deadline *deadline) {
+    struct call *call = deadline_owner(deadline, struct call, park);
+    call_cancel(call, "the client did not come back");
+}
+
+/* In the legacy era a client that goes has not cancelled: the editor goes on. */
+static void client_gone(void *user) {
+    struct call *call = user;
+    call->connection = NULL;
+    deadline_stop(&call->silent);
+    if (call->modern)
+        call_cancel(call, "the client has gone");
+}
+
+/* ---- starting ---- */
+
+static json_t *legacy_capabilities(const struct mcp_session *session) {
+    json_t *out;
+    if (session->declared)
+        return json_incref(session->declared);
+    out = json_object();
+    if (session->capabilities & MCP_SAMPLING)
+        json_object_set_new(out, "sampling", json_object());
+    if (session->capabilities & MCP_ELICITATION)
+        json_object_set_new(out, "elicitation", json_object());
+    if (session->capabilities & MCP_ROOTS)
+        json_object_set_new(out, "roots", json_object());
+    return out;
+}
+
+static json_t *context_of(const struct mcp_request *request) {
+    const struct mcp_session *session = request->session;
+    json_t *client =
+        request->modern ? json_object_get(request->meta, META_CLIENT) : session->client;
+    json_t *capabilities = request->modern
+                               ? json_incref(json_object_get(request->meta, META_CAPABILITIES))
+                               : legacy_capabilities(session);
+    return json_pack("{s:s, s:O?, s:o}", "era", request->modern ? "modern" : "legacy", "client",
+                     client, "capabilities", capabilities);
+}
+
+static void attach(struct call *call, struct mcp_request *request) {
+    const char *accept = request->http->headers[HTTP_ACCEPT];
+    json_t *token = json_object_get(request->meta, "progressToken");
+    json_decref(call->id);
+    json_decref(call->progress_token);
+    call->id = json_incref(request->message.id);
+    call->progress_token = rpc_is_id(token) && !json_is_real(token) ? json_incref(token) : NULL;
+    call->progressed = false;
+    call->log_level = mcp_log_level(rpc_text(request->meta, META_LOG_LEVEL));
+    call->json_fine = http_accepts(accept, "application/json");
+    call->stream_fine = http_accepts(accept, "text/event-stream");
+    call->connection = request->connection;
+    http_hold(request->connection, client_gone, call);
+    deadline_start(&call->limit, &call->serve->call_time);
+    deadline_start(&call->silent, &call->serve->silent_time);
+}
+
+static struct call *create(struct mcp_request *request, struct editor *editor) {
+    struct serve *serve = request->serve;
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        return NULL;
+    call->serve = serve;
+    call->number = ++serve->last_call;
+    call->editor = editor;
+    call->modern = request->modern;
+    call->session = request->session;
+    snprintf(call->method, sizeof call->method, "%s", request->message.method);
+    input_digest(&request->message, call->digest);
+    if (request->modern) {
+        call->capabilities = mcp_capabilities_of(json_object_get(request->meta, META_CAPABILITIES));
+    } else {
+        call->capabilities = request->session->capabilities;
+        request->session->calls++;
+    }
+    call->next = serve->calls;
+    serve->calls = call;
+    serve->call_count++;
+    return call;
+}
+
+/* A legacy client that lost its connection may send the same request again: it gets the answer of
+ * the call that is under way. True: there is a call of this id, and it has been dealt with. */
+static bool is_repeated(struct mcp_request *request) {
+    struct call *call;
+    uint8_t digest[SHA256_SIZE];
+    if (request->modern)
+        return false;
+    call = call_find(request->serve, request->session, request->message.id);
+    if (!call)
+        return false;
+    input_digest(&request->message, digest);
+    if (!call->connection && seal_equal(digest, call->digest, SHA256_SIZE))
+        attach(call, request);
+    else
+        mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
+    return true;
+}
+
+/* Beyond the limit the oldest call that nobody waits for at the moment, parked or with a client
+ * that has gone, is cancelled. False: there is none. */
+static bool make_room(struct serve *serve) {
+    struct call *oldest = NULL;
+    if (serve->call_count < SERVE_CALLS_MOST)
+        return true;
+    for (struct call *call = serve->calls; call; call = call->next)
+        if (!call->connection)
+            oldest = call;
+    if (oldest)
+        call_cancel(oldest, "nobody waits for it, and others need the room");
+    return oldest != NULL;
+}
+
+void call_start(struct mcp_request *request, struct editor *editor) {
+    json_t *params = request->message.params;
+    struct call *call;
+    if (is_repeated(request))
+        return;
+    if (!make_room(request->serve)) {
+        mcp_reply_error(request, RPC_INTERNAL_ERROR, "too many requests are under way", NULL);
+        return;
+    }
+    call = create(request, editor);
+    if (!call) {
+        mcp_reply_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
+        return;
+    }
+    attach(call, request);
+    json_object_set_new(params, "context", context_of(request));
+    if (!editor_tell(editor, call->number, call->method, json_incref(params)))
+        call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
+}
+
+bool call_reconnect(struct mcp_session *session, struct http_connection *connection, int64_t number,
+                    uint32_t after) {
+    struct call *call = call_by_number(session->serve, number);
+    if (!call || call->session != session)
+        return false;
+    if (call->connection) /* its end has not been noticed yet */
+        hang_up(call->connection);
+    call->connection = connection;
+    call->stream_fine = true;
+    deadline_stop(&call->silent);
+    http_hold(connection, client_gone, call);
+    http_stream_begin(connection);
+    resume_replay(call->serve, &call->events, number, after, connection);
+    return true;
+}
+
+void call_resume(struct mcp_request *request) {
+    struct call *call = request->parked;
+    call->parked = false;
+    deadline_stop(&call->park);
+    attach(call, request);
+    inputs_answer(call, json_object_get(request->message.params, "inputResponses"));
+}
+
+/* ---- what editors say ---- */
+
+bool call_editor_request(struct editor *editor, const struct rpc_message *message) {
+    static const char *const methods[] = {"sampling/createMessage", "elicitation/create",
+                                          "roots/list"};
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if (strcmp(methods[i], message->method) == 0) {
+            input_ask(editor, message);
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct call *call_named(const struct editor *editor, const json_t *params) {
+    const json_t *number = json_object_get(params, "call");
+    struct call *call =
+        json_is_integer(number) ? call_by_number(editor->serve, json_integer_value(number)) : NULL;
+    return call && call->editor == editor ? call : NULL;
+}
+
+/* Progress is for those who asked for it, and only ever goes up. */
+static void progress(struct call *call, json_t *params) {
+    const json_t *given = json_object_get(params, "progress");
+    if (!call->progress_token || !json_is_number(given) ||
+        (call->progressed && json_number_value(given) <= call->progress))
+        return;
+    call->progressed = true;
+    call->progress = json_number_value(given);
+    json_object_del(params, "call");
+    json_object_set(params, "progressToken", call->progress_token);
+    buffer_clear(&call->serve->text, 65536);
+    rpc_add_notification(&call->serve->text, "notifications/progress", json_incref(params));
+    call_event(call, &call->serve->text);
+}
+
+struct logged {
+    int level;
+    const struct buffer *message;
+};
+
+static void log_to_session(struct mcp_session *session, void *context) {
+    const struct logged *logged = context;
+    if (logged->level >= session->log_level)
+        session_tell(session, logged->message);
+}
+
+static bool wants_log(const struct call *call, int level) {
+    if (call->modern)
+        return call->log_level >= 0 && level >= call->log_level;
+    return level >= call->session->log_level;
+}
+
+static void log_message(struct editor *editor, json_t *params) {
+    struct buffer *out = &editor->serve->text;
+    struct logged logged = {mcp_log_level(rpc_text(params, "level")), out};
+    struct call *call = call_named(editor, params);
+    bool about_call = json_object_get(params, "call") != NULL;
+    if (logged.level < 0 || !json_object_get(params, "data") || (about_call && !call))
+        return;
+    json_object_del(params, "call");
+    buffer_clear(out, 65536);
+    rpc_add_notification(out, "notifications/message", json_incref(params));
+    if (call && wants_log(call, logged.level))
+        call_event(call, out);
+    else if (!about_call && editor == editor->serve->active)
+        sessions_each(editor->serve, log_to_session, &logged);
+}
+
+void call_editor_notification(struct editor *editor, const struct rpc_message *message) {
+    struct call *call;
+    if (strcmp(message->method, "notifications/progress") == 0) {
+        call = call_named(editor, message->params);
+        if (call)
+            progress(call, message->params);
+    } else if (strcmp(message->method, "notifications/message") == 0) {
+        log_message(editor, message->params);
+    }
+}
+
+/* "Not found" has another number in each era. */
+static int era_code(const struct call *call, int code, const json_t *data) {
+    if (strcmp(call->method, "resources/read") != 0)
+        return code;
+    if (call->modern)
+        return code == MCP_RESOURCE_NOT_FOUND ? RPC_INVALID_PARAMS : code;
+    return code == RPC_INVALID_PARAMS && json_object_get(data, "uri") ? (int)MCP_RESOURCE_NOT_FOUND
+                                                                      : code;
+}
+
+static void on_error(struct call *call, const json_t *error) {
+    const char *text = rpc_text(error, "message");
+    const json_t *data = json_object_get(error, "data");
+    json_int_t code = json_integer_value(json_object_get(error, "code"));
+    if (code < INT32_MIN || code > INT32_MAX || code == 0)
+        code = RPC_INTERNAL_ERROR;
+    answer_error(call, era_code(call, (int)code, data), text ? text : "the editor gave no reason",
+                 data);
+}
+
+void call_editor_response(struct editor *editor, struct rpc_message *message) {
+    struct call *call = call_by_number(editor->serve, json_integer_value(message->id));
+    const char *type;
+    if (!call || call->editor != editor)
+        return;
+    if (message->error) {
+        on_error(call, message->error);
+        return;
+    }
+    type = rpc_text(message->result, "resultType");
+    if (!json_is_object(message->result))
+        call_fail(call, 0, "The Godot editor answered with something that is no result.", NULL);
+    else if (!type || strcmp(type, "input_required") != 0 ||
+             input_seal_result(call, message->result))
+        call_answer(call, json_incref(message->result));
+}
+
+void call_editor_unread(struct editor *editor, int64_t number, const char *complaint) {
+    struct call *call = call_by_number(editor->serve, number);
+    char text[512];
+    if (!call || call->editor != editor)
+        return;
+    snprintf(text, sizeof text,
+             "The Godot editor %s has answered, but its answer cannot be passed on: %s.",
+             editor->name, complaint);
+    call_fail(call, 0, text, NULL);
+}
+
+void call_editor_gone(struct editor *editor) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "The Godot editor %s went away while it worked on this. It may have crashed or been "
+             "closed; what it did until then is not undone. Open the project in Godot again, look "
+             "at its state, then try again.",
+             editor->name);
+    for (struct call *call = editor->serve->calls, *next; call; call = next) {
+        next = call->next;
+        if (call->editor == editor)
+            call_fail(call, 0, text, NULL);
+    }
+}
+
+void calls_session_gone(struct mcp_session *session) {
+    for (struct call *call = session->serve->calls, *next; call; call = next) {
+        next = call->next;
+        if (call->session == session)
+            call_cancel(call, "the session has ended");
+    }
+}
+
+void calls_end(struct serve *serve) {
+    struct call *call;
+    while ((call = serve->calls) != NULL) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): call_fail has taken the last one out */
+        tell_cancelled(call, "the server is stopping");
+        call_fail(call, 0,
+                  "Tether's server was stopped or restarted before the Godot editor answered. Try "
+                  "again in a moment.",
+                  NULL);
+    }
+}
+
+/* A limit of one's own; anything but a number of milliseconds leaves ours. */
+static uint64_t call_limit(void) {
+    const char *given = getenv("TETHER_CALL_LIMIT_MS");
+    uint64_t number = 0;
+    char *end = NULL;
+    if (!given)
+        return SERVE_CALL_MS;
+    if (given[0] >= '0' && given[0] <= '9')
+        number = strtoull(given, &end, 10);
+    if (end && *end == 0 && number > 0 && number <= UINT32_MAX)
+        return number;
+    fprintf(stderr,
+            "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; the default is "
+            "taken\n",
+            given);
+    return SERVE_CALL_MS;
+}
+
+void calls_init(struct serve *serve) {
+    deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
+    deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
+    deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
+    resume_init(serve);
+}

@@ -1,0 +1,119 @@
+/* Requests on their way through an editor.
+ *
+ * A call ends in exactly one of these ways: the editor answers, is gone, or takes too long; or the
+ * client does not want the answer any more. Until something else than the answer has to be sent,
+ * its HTTP answer is undecided: an answer that comes soon is plain JSON, a later one is the end of
+ * a stream. */
+#ifndef TETHER_SERVE_RELAY_CALLS_H
+#define TETHER_SERVE_RELAY_CALLS_H
+
+#include "editors.h"
+#include "serve/mcp/mcp.h"
+#include "serve/mcp/replay.h"
+
+struct client_input; /* something that an editor wants from the client of a call */
+
+struct call {
+    struct call *next;
+    struct serve *serve;
+    int64_t number;
+    struct editor *editor;
+    char method[32];
+    bool modern, json_fine, stream_fine, parked;
+    struct http_connection *connection; /* NULL: the client is not there (any more) */
+    struct mcp_session *session;        /* legacy */
+    json_t *id;                         /* of the client's request */
+    json_t *progress_token;             /* NULL: no progress is wanted */
+    double progress;
+    bool progressed;
+    int log_level; /* modern: from which on; -1: none */
+    unsigned capabilities;
+    uint8_t digest[SHA256_SIZE]; /* of what was asked */
+    struct client_input *inputs; /* oldest first */
+    unsigned input_count;
+    struct resume_events events; /* legacy: of its stream */
+    struct deadline limit, silent, park;
+};
+
+/* Relays the request to the active editor, with its params. Answers it, sooner or later. */
+void call_start(struct mcp_request *request, struct editor *editor);
+
+/* Goes on with the parked call that the request continues. */
+void call_resume(struct mcp_request *request);
+
+/* A legacy client has lost its connection, and takes the stream of the call up again behind an
+ * event. False: there is no such call of this session under way. */
+bool call_reconnect(struct mcp_session *session, struct http_connection *connection, int64_t number,
+                    uint32_t after);
+
+/* The call of a session with this id, or NULL. */
+struct call *call_find(const struct serve *serve, const struct mcp_session *session,
+                       const json_t *id);
+
+/* The client does not want it any more. */
+void call_cancel(struct call *call, const char *reason);
+
+/* What editors say about calls; false: they said something that is no business of calls. */
+bool call_editor_request(struct editor *editor, const struct rpc_message *message);
+void call_editor_notification(struct editor *editor, const struct rpc_message *message);
+void call_editor_response(struct editor *editor, struct rpc_message *message);
+
+/* Its answer to this call could not be read. */
+void call_editor_unread(struct editor *editor, int64_t number, const char *complaint);
+void call_editor_gone(struct editor *editor);
+
+/* The session has ended: nobody is left to hear of its calls. */
+void calls_session_gone(struct mcp_session *session);
+
+/* We end: every call gets an answer. */
+void calls_end(struct serve *serve);
+
+void calls_init(struct serve *serve);
+
+/* ---- for input.c ---- */
+
+struct call *call_by_number(const struct serve *serve, int64_t number);
+
+/* Ends the call with an error, a failed result, or a result (consumed). */
+void call_fail(struct call *call, int code, const char *text, json_t *data);
+void call_answer(struct call *call, json_t *result);
+
+/* Ends it without a word to anybody. */
+void call_drop(struct call *call);
+
+/* Makes sure that the answer is a stream; false: the client takes none, or is not there. */
+bool call_stream(struct call *call);
+
+/* The request that the call has had is about to be answered, but the call goes on. */
+void call_detach(struct call *call);
+
+/* Sends a message on the call's stream. */
+bool call_event(struct call *call, const struct buffer *message);
+
+/* ---- input.c ---- */
+
+/* A request of an editor for the client of a call. */
+void input_ask(struct editor *editor, const struct rpc_message *message);
+
+/* A legacy client's response to such a request; false: nobody asked. */
+bool input_response(struct serve *serve, const struct mcp_session *session,
+                    const struct rpc_message *message);
+
+/* The digest of a request: its method and params without what changes from round to round. */
+void input_digest(const struct rpc_message *message, uint8_t out[SHA256_SIZE]);
+
+/* An editor's own input_required result: made fit for the client. False: the client cannot give
+ * any of it, and the call has been failed. */
+bool input_seal_result(struct call *call, json_t *result);
+
+/* The other way: checks inputResponses and requestState of a request, and unseals the state. If it
+ * continues something, sets whom it is for, and the parked call if it is one. False: it has been
+ * answered. */
+bool input_check(struct mcp_request *request);
+
+void inputs_finish(struct call *call);
+
+/* Gives the editor what a modern client came back with, and asks again for what is missing. */
+void inputs_answer(struct call *call, const json_t *responses);
+
+#endif

@@ -1,0 +1,399 @@
+/* What editors want from the client of a call: its model, its user, its folders.
+ *
+ * Legacy: a request on the call's stream, answered by a POST. Modern: the call is answered with
+ * input_required and parked; the client comes back with what was wanted and with a sealed state
+ * that says which call it was. An editor that knows of this returns input_required itself; then the
+ * call is over for it, and its state is sealed with a mark that says whose it is. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+#include "serve/mcp/sessions.h"
+
+enum { CALL_NAME_MAX = 48, STATE_MS = 30 * 60 * 1000 };
+
+struct client_input {
+    struct client_input *next;
+    json_t *id; /* of the editor's request */
+    char method[32];
+    json_t *params;
+    char key[40]; /* for the client */
+    bool asked;   /* the client has been told */
+};
+
+static const struct {
+    const char *method, *name;
+    unsigned capability;
+} inputs[] = {
+    {"sampling/createMessage", "sampling", MCP_SAMPLING},
+    {"elicitation/create", "elicitation", MCP_ELICITATION},
+    {"roots/list", "roots", MCP_ROOTS},
+};
+
+static int kind_of(const char *method) {
+    for (int i = 0; method && i < 3; i++)
+        if (strcmp(inputs[i].method, method) == 0)
+            return i;
+    return -1;
+}
+
+static bool can_give(const struct call *call, const char *method) {
+    int kind = kind_of(method);
+    return kind >= 0 && (call->capabilities & inputs[kind].capability);
+}
+
+static void finish(struct client_input *input) {
+    json_decref(input->id);
+    json_decref(input->params);
+    free(input);
+}
+
+void inputs_finish(struct call *call) {
+    while (call->inputs) {
+        struct client_input *input = call->inputs;
+        call->inputs = input->next;
+        finish(input);
+    }
+}
+
+/* ---- answers to the editor ---- */
+
+static void tell_error(struct editor *editor, const json_t *id, int code, const char *text,
+                       json_t *data) {
+    struct buffer *out = &editor->serve->text;
+    buffer_clear(out, 65536);
+    rpc_add_error(out, id, code, text, data);
+    json_decref(data);
+    editor_send(editor, out);
+}
+
+static void tell_result(struct editor *editor, const json_t *id, const json_t *result) {
+    struct buffer *out = &editor->serve->text;
+    buffer_clear(out, 65536);
+    rpc_add_result_begin(out, id);
+    rpc_add_json(out, result);
+    rpc_add_result_end(out);
+    editor_send(editor, out);
+}
+
+/* ---- modern: parking ---- */
+
+void input_digest(const struct rpc_message *message, uint8_t out[SHA256_SIZE]) {
+    json_t *params = json_copy(message->params);
+    struct sha256 hash;
+    char *dumped;
+    json_object_del(params, "_meta");
+    json_object_del(params, "inputResponses");
+    json_object_del(params, "requestState");
+    json_object_del(params, "context");
+    dumped = json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS);
+    sha256_init(&hash);
+    sha256_add(&hash, message->method, strlen(message->method) + 1);
+    if (dumped)
+        sha256_add(&hash, dumped, strlen(dumped));
+    sha256_end(&hash, out);
+    free(dumped);
+    json_decref(params);
+}
+
+static json_t *seal(const struct call *call, const char *kind, const char *state, size_t length,
+                    uint64_t valid_ms) {
+    struct buffer text = {0}, sealed = {0};
+    json_t *out;
+    buffer_add_text(&text, kind);
+    buffer_add(&text, state, length);
+    seal_write(&sealed, &call->serve->key, (uint64_t)os_clock_ms() + valid_ms, call->digest,
+               text.data, text.length);
+    out = text.failed || sealed.failed ? NULL : json_stringn(sealed.data, sealed.length);
+    buffer_finish(&text);
+    buffer_finish(&sealed);
+    return out;
+}
+
+/* Calls of the server before this one have the same numbers. */
+static int name_call(const struct call *call, char out[CALL_NAME_MAX]) {
+    return snprintf(out, CALL_NAME_MAX, "%" PRId64 " %" PRId64, call->serve->started_at,
+                    call->number);
+}
+
+static json_t *wanted(struct call *call) {
+    json_t *out = json_object();
+    for (struct client_input *input = call->inputs; input; input = input->next) {
+        json_object_set_new(
+            out, input->key,
+            json_pack("{s:s, s:O}", "method", input->method, "params", input->params));
+        input->asked = true;
+    }
+    return out;
+}
+
+/* Answers the call's request with what is wanted, and keeps the call. */
+static void park(struct call *call) {
+    struct buffer *out = &call->serve->text;
+    struct http_connection *connection = call->connection;
+    char name[CALL_NAME_MAX];
+    int length = name_call(call, name);
+    json_t *result =
+        json_pack("{s:s, s:o, s:o}", "resultType", "input_required", "inputRequests", wanted(call),
+                  "requestState", seal(call, "call:", name, (size_t)length, SERVE_PARKED_MS));
+    mcp_dress_result(result, false);
+    buffer_clear(out, 65536);
+    rpc_add_result_begin(out, call->id);
+    rpc_add_json(out, result);
+    rpc_add_result_end(out);
+    json_decref(result);
+    call_detach(call);
+    call->parked = true;
+    deadline_stop(&call->limit);
+    deadline_start(&call->park, &call->serve->parked_time);
+    if (!http_is_streaming(connection))
+        mcp_send(connection, call->json_fine, 200, out);
+    else if (http_stream_event(connection, NULL, out->data, out->length))
+        http_stream_end(connection);
+}
+
+void inputs_answer(struct call *call, const json_t *responses) {
+    struct client_input **at = &call->inputs;
+    while (*at) {
+        struct client_input *input = *at;
+        const json_t *response = input->asked ? json_object_get(responses, input->key) : NULL;
+        if (!response) {
+            at = &input->next;
+            continue;
+        }
+        *at = input->next;
+        tell_result(call->editor, input->id, response);
+        finish(input);
+    }
+    if (call->inputs)
+        park(call);
+}
+
+/* ---- asking ---- */
+
+static void ask_legacy(struct call *call, struct client_input *input) {
+    struct buffer *out = &call->serve->text;
+    buffer_clear(out, 65536);
+    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
+    buffer_add_text(out, input->key);
+    buffer_add_literal(out, "\",\"method\":\"");
+    buffer_add_text(out, input->method);
+    buffer_add_literal(out, "\",\"params\":");
+    rpc_add_json(out, input->params);
+    buffer_add_char(out, '}');
+    input->asked = call_event(call, out);
+}
+
+static struct client_input *add(struct call *call, const struct rpc_message *message) {
+    struct client_input **at = &call->inputs, *input = calloc(1, sizeof *input);
+    if (!input)
+        return NULL;
+    while (*at)
+        at = &(*at)->next;
+    *at = input;
+    input->id = json_incref(message->id);
+    snprintf(input->method, sizeof input->method, "%s", message->method);
+    snprintf(input->key, sizeof input->key, "tether-%" PRId64 "-%u", call->number,
+             ++call->input_count);
+    json_object_del(message->params, "call");
+    input->params = json_incref(message->params);
+    return input;
+}
+
+static void remove_input(struct call *call, const struct client_input *input) {
+    struct client_input **at = &call->inputs;
+    while (*at != input)
+        at = &(*at)->next;
+    *at = input->next;
+}
+
+void input_ask(struct editor *editor, const struct rpc_message *message) {
+    const json_t *number = json_object_get(message->params, "call");
+    struct call *call =
+        json_is_integer(number) ? call_by_number(editor->serve, json_integer_value(number)) : NULL;
+    const char *name = inputs[kind_of(message->method)].name;
+    struct client_input *input;
+    if (!call || call->editor != editor) {
+        tell_error(editor, message->id, RPC_INVALID_PARAMS, "there is no such call (any more)",
+                   NULL);
+    } else if (!can_give(call, message->method)) {
+        tell_error(editor, message->id, MCP_MISSING_CAPABILITY,
+                   "the client of this call has not declared that it can do this",
+                   json_pack("{s:{s:{}}}", "requiredCapabilities", name));
+    } else if (!(input = add(call, message))) {
+        tell_error(editor, message->id, RPC_INTERNAL_ERROR, "out of memory", NULL);
+    } else if (!call->modern) {
+        ask_legacy(call, input);
+        if (!input->asked) {
+            remove_input(call, input);
+            finish(input);
+            tell_error(editor, message->id, RPC_INTERNAL_ERROR,
+                       "the client of this call cannot be reached", NULL);
+        }
+    } else if (call->connection) {
+        park(call);
+    }
+}
+
+/* ---- legacy: what clients answer ---- */
+
+static bool answer_one(struct call *call, const char *key, const struct rpc_message *message) {
+    for (struct client_input *input = call->inputs; input; input = input->next) {
+        if (strcmp(input->key, key) != 0)
+            continue;
+        remove_input(call, input);
+        if (message->result)
+            tell_result(call->editor, input->id, message->result);
+        else
+            tell_error(call->editor, input->id,
+                       (int)json_integer_value(json_object_get(message->error, "code")),
+                       rpc_text(message->error, "message") ? rpc_text(message->error, "message")
+                                                           : "the client gave no reason",
+                       json_incref(json_object_get(message->error, "data")));
+        finish(input);
+        return true;
+    }
+    return false;
+}
+
+bool input_response(struct serve *serve, const struct mcp_session *session,
+                    const struct rpc_message *message) {
+    const char *key = json_string_value(message->id);
+    for (struct call *call = serve->calls; key && call; call = call->next)
+        if (call->session == session && answer_one(call, key, message))
+            return true;
+    return false;
+}
+
+/* ---- editors that return input_required themselves ---- */
+
+/* Takes out what the client cannot give; true if something is left. */
+static bool keep_possible(const struct call *call, json_t *requests, json_t *required) {
+    const char *key;
+    json_t *request;
+    void *next;
+    json_object_foreach_safe(requests, next, key, request) {
+        const char *method = rpc_text(request, "method");
+        int kind = kind_of(method);
+        if (can_give(call, method))
+            continue;
+        if (kind >= 0)
+            json_object_set_new(required, inputs[kind].name, json_object());
+        json_object_del(requests, key);
+    }
+    return json_object_size(requests) > 0;
+}
+
+static json_t *seal_own(const struct call *call, const json_t *state) {
+    char mark[EDITOR_MARK_MAX], kind[EDITOR_MARK_MAX + 8];
+    editor_mark(call->editor, mark);
+    snprintf(kind, sizeof kind, "own:%s\n", mark);
+    return seal(call, kind, json_string_value(state), json_string_length(state), STATE_MS);
+}
+
+bool input_seal_result(struct call *call, json_t *result) {
+    json_t *requests = json_object_get(result, "inputRequests"), *required;
+    json_t *state = json_object_get(result, "requestState");
+    bool possible;
+    if (!call->modern || strcmp(call->method, "completion/complete") == 0) {
+        call_fail(call, 0, "This needs a client of protocol version 2026-07-28 or later.", NULL);
+        return false;
+    }
+    required = json_object();
+    possible = keep_possible(call, requests, required);
+    if (!possible && (requests || !json_is_string(state))) {
+        if (json_object_size(required) > 0)
+            call_fail(call, MCP_MISSING_CAPABILITY, "the client has not declared what this needs",
+                      json_pack("{s:o}", "requiredCapabilities", required));
+        else
+            call_fail(call, 0, "The Godot editor wants input, but does not say which.", required);
+        return false;
+    }
+    json_decref(required);
+    if (json_is_string(state))
+        json_object_set_new(result, "requestState", seal_own(call, state));
+    return true;
+}
+
+/* ---- the way back ---- */
+
+static bool responses_are_fine(json_t *responses) {
+    const char *key;
+    json_t *value;
+    if (!json_is_object(responses))
+        return false;
+    json_object_foreach(responses, key, value) {
+        if (!json_is_object(value))
+            return false;
+    }
+    return true;
+}
+
+/* A call of ours that waits for this very request. */
+static bool take_call(struct mcp_request *request, const char *name,
+                      const uint8_t digest[SHA256_SIZE]) {
+    char own[CALL_NAME_MAX];
+    for (struct call *call = request->serve->calls; call; call = call->next) {
+        name_call(call, own);
+        if (!call->parked || strcmp(own, name) != 0)
+            continue;
+        request->parked = seal_equal(call->digest, digest, SHA256_SIZE) ? call : NULL;
+        request->editor = call->editor;
+    }
+    return request->parked != NULL;
+}
+
+/* What an editor gave its client to bring back is for nobody but this editor. */
+static bool take_own(struct mcp_request *request, char *text, size_t length) {
+    char *end = memchr(text, '\n', length);
+    if (!end)
+        return false;
+    *end = 0;
+    request->editor = editor_marked(request->serve, text);
+    json_object_set_new(request->message.params, "requestState",
+                        json_stringn(end + 1, length - (size_t)(end + 1 - text)));
+    return true;
+}
+
+static bool take_state(struct mcp_request *request, const json_t *state) {
+    struct serve *serve = request->serve;
+    struct buffer text = {0};
+    uint8_t digest[SHA256_SIZE];
+    bool good;
+    input_digest(&request->message, digest);
+    good = json_is_string(state) && seal_open(&text, &serve->key, (uint64_t)os_clock_ms(), digest,
+                                              json_string_value(state), json_string_length(state));
+    if (good && strncmp(text.data, "call:", 5) == 0)
+        good = take_call(request, text.data + 5, digest);
+    else if (good && strncmp(text.data, "own:", 4) == 0)
+        good = take_own(request, text.data + 4, text.length - 4);
+    else
+        good = false;
+    buffer_finish(&text);
+    return good;
+}
+
+bool input_check(struct mcp_request *request) {
+    json_t *responses = json_object_get(request->message.params, "inputResponses");
+    json_t *state = json_object_get(request->message.params, "requestState");
+    if (responses && !responses_are_fine(responses)) {
+        mcp_reply_error(request, RPC_INVALID_PARAMS,
+                        "\"inputResponses\" must be an object of objects", NULL);
+        return false;
+    }
+    if (state && !take_state(request, state)) {
+        mcp_reply_error(request, RPC_INVALID_PARAMS,
+                        "this requestState is not one of ours for this request, or is too old; "
+                        "send the request again without it",
+                        NULL);
+        return false;
+    }
+    if (state && !request->editor) {
+        mcp_reply_failure(request, "The Godot editor that asked for this input is not connected "
+                                   "any more, and no other can go on with it. Send the request "
+                                   "again without \"requestState\" and \"inputResponses\".");
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,240 @@
+#include "editor_socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "upgrade.h"
+
+enum { BACKLOG = 64, PENDING_MOST = 16, CONNECTIONS_MOST = 32 };
+
+struct editor_socket {
+    struct websocket_stream stream;
+    struct editor_socket_server *server; /* NULL: the server has finished */
+    struct editor_socket *next;
+    bool is_open; /* the owner knows it */
+    bool is_pending;
+    void *data;
+};
+
+/* ---- answers ---- */
+
+static void answer(struct editor_socket *socket, int status, const char *why) {
+    char text[512];
+    const char *extra = status == 401   ? "WWW-Authenticate: Bearer\r\n"
+                        : status == 405 ? "Allow: GET\r\n"
+                        : status == 426 ? "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                                        : "";
+    int length = snprintf(text, sizeof text,
+                          "HTTP/1.1 %d %s\r\n%sConnection: close%s\r\n"
+                          "Content-Type: text/plain\r\nContent-Length: %u\r\n"
+                          "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n%s\n",
+                          status, editor_status_text(status), extra,
+                          status == 426 ? ", Upgrade" : "", (unsigned)strlen(why) + 1, why);
+    if (length > 0 && (size_t)length < sizeof text)
+        websocket_stream_write(&socket->stream, text, (size_t)length);
+    websocket_stream_refuse(&socket->stream, -EACCES, why);
+}
+
+static void welcome(struct editor_socket *socket, const char *accept) {
+    struct editor_socket_server *server = socket->server;
+    char text[256];
+    int length = snprintf(text, sizeof text,
+                          "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                          "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+                          accept);
+    websocket_stream_write(&socket->stream, text, (size_t)length);
+    websocket_stream_open(&socket->stream);
+    if (socket->stream.state != WEBSOCKET_STREAM_OPEN)
+        return; /* it broke; its end follows */
+    socket->is_open = true;
+    server->open_count++;
+    server->events->on_open(server->context, socket);
+}
+
+/* ---- pending connections ---- */
+
+static void leave_pending(struct editor_socket *socket) {
+    if (socket->is_pending && socket->server)
+        socket->server->pending_count--;
+    socket->is_pending = false;
+}
+
+/* An honest handshake takes no time: when too many wait, the oldest has lost. But first those that
+ * have been refused, so that strangers, however many they are, push out nobody but each other. */
+static void make_room(struct editor_socket_server *server) {
+    struct editor_socket *oldest = NULL, *refused = NULL;
+    if (server->pending_count < PENDING_MOST)
+        return;
+    for (struct editor_socket *socket = server->sockets; socket; socket = socket->next) {
+        if (socket->is_pending)
+            oldest = socket;
+        if (socket->is_pending && socket->stream.state != WEBSOCKET_STREAM_HEAD)
+            refused = socket;
+    }
+    if (refused)
+        oldest = refused;
+    if (oldest)
+        websocket_stream_abort(&oldest->stream, -ETIMEDOUT, "too many wait to be let in");
+}
+
+static void on_head(void *context, const char *head, size_t length) {
+    struct editor_socket *socket = context;
+    struct editor_socket_server *server = socket->server;
+    char accept[WEBSOCKET_ACCEPT_SIZE];
+    const char *why = "the head of the request is too large";
+    uint16_t port = 0;
+    uv_os_fd_t handle;
+    int status = 431;
+    if (uv_fileno((uv_handle_t *)&socket->stream.tcp, &handle) == 0)
+        os_socket_port((os_handle)handle, &port);
+    if (head)
+        status = editor_request_check(head, length, port, server->token, accept, &why);
+    if (status == 101 && server->open_count >= server->connections_most) {
+        status = 503;
+        why = "too many editors are connected";
+    }
+    if (status == 101) {
+        leave_pending(socket);
+        welcome(socket, accept);
+    } else {
+        answer(socket, status, why);
+    }
+}
+
+/* ---- the life of a connection ---- */
+
+static void on_text(void *context, char *text, size_t length) {
+    struct editor_socket *socket = context;
+    struct editor_socket_server *server = socket->server;
+    server->events->on_message(server->context, socket, text, length);
+}
+
+static void unlink_socket(struct editor_socket *socket) {
+    struct editor_socket **link = &socket->server->sockets;
+    while (*link != socket)
+        link = &(*link)->next;
+    *link = socket->next;
+}
+
+static void on_end(void *context) {
+    struct editor_socket *socket = context;
+    struct editor_socket_server *server = socket->server;
+    leave_pending(socket);
+    unlink_socket(socket);
+    socket->server = NULL;
+    if (!socket->is_open)
+        return;
+    server->open_count--;
+    server->events->on_close(server->context, socket, socket->stream.why);
+}
+
+static void on_gone(void *context) {
+    free(context);
+}
+
+static const struct websocket_stream_events stream_events = {
+    .on_head = on_head, .on_message = on_text, .on_end = on_end, .on_gone = on_gone};
+
+static struct editor_socket *add_socket(struct editor_socket_server *server) {
+    struct editor_socket *socket = malloc(sizeof *socket);
+    if (!socket)
+        return NULL;
+    socket->server = server;
+    socket->is_open = false;
+    socket->is_pending = true;
+    socket->data = NULL;
+    socket->next = server->sockets;
+    server->sockets = socket;
+    server->pending_count++;
+    websocket_stream_init(&socket->stream, server->listener.loop, WEBSOCKET_PEER_CLIENT,
+                          &server->limits, &stream_events, socket);
+    return socket;
+}
+
+/* Whether the process at the other end is known to be another user's. A peer that has closed cannot
+ * be asked any more, and needs no answer. */
+static bool is_stranger(const struct editor_socket *socket) {
+    uv_os_fd_t handle;
+    uint32_t user = os_user_self();
+    if (uv_fileno((const uv_handle_t *)&socket->stream.tcp, &handle) < 0)
+        return true;
+    return os_tcp_peer_user((os_handle)handle, &user) == -ESRCH || user != os_user_self();
+}
+
+static void on_connection(uv_stream_t *listener, int status) {
+    struct editor_socket_server *server = listener->data;
+    struct editor_socket *socket;
+    if (status < 0)
+        return;
+    make_room(server);
+    socket = add_socket(server);
+    if (!socket)
+        return;
+    if (uv_accept(listener, (uv_stream_t *)&socket->stream.tcp) < 0) {
+        websocket_stream_abort(&socket->stream, -ECONNRESET, "gone before it was there");
+        return;
+    }
+    websocket_stream_start(&socket->stream);
+    if (is_stranger(socket))
+        answer(socket, 403, "this server belongs to another user");
+}
+
+/* ---- the owner's side ---- */
+
+int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, os_handle listener,
+                         const char *token, const struct editor_socket_events *events,
+                         void *context, struct error *err) {
+    size_t length = token ? strlen(token) : 0;
+    int rc;
+    if (length == 0 || length >= sizeof server->token) {
+        os_handle_close(&listener);
+        return error_set(err, -EINVAL, "the editors' port needs a token of 1 to %u characters",
+                         (unsigned)sizeof server->token - 1);
+    }
+    memcpy(server->token, token, length + 1);
+    server->events = events;
+    server->context = context;
+    if (server->connections_most == 0)
+        server->connections_most = CONNECTIONS_MOST;
+    uv_tcp_init(loop, &server->listener);
+    server->listener.data = server;
+    server->listening = true;
+    rc = uv_tcp_open(&server->listener, (uv_os_sock_t)listener);
+    if (rc < 0)
+        os_handle_close(&listener);
+    else
+        rc = uv_listen((uv_stream_t *)&server->listener, BACKLOG, on_connection);
+    if (rc < 0) {
+        editor_socket_server_finish(server);
+        return error_set(err, rc, "cannot serve on the editors' port: %s", uv_strerror(rc));
+    }
+    return 0;
+}
+
+int editor_socket_send(struct editor_socket *socket, const char *text, size_t length) {
+    return websocket_stream_send(&socket->stream, text, length);
+}
+
+void editor_socket_close(struct editor_socket *socket, unsigned code, const char *reason) {
+    websocket_stream_close(&socket->stream, code, reason);
+}
+
+void editor_socket_set_data(struct editor_socket *socket, void *data) {
+    socket->data = data;
+}
+
+void *editor_socket_get_data(const struct editor_socket *socket) {
+    return socket->data;
+}
+
+void editor_socket_server_finish(struct editor_socket_server *server) {
+    if (!server->listening)
+        return;
+    server->listening = false;
+    uv_close((uv_handle_t *)&server->listener, NULL);
+    while (server->sockets)
+        websocket_stream_abort(&server->sockets->stream, WEBSOCKET_GOING_AWAY,
+                               "the server is going away");
+}

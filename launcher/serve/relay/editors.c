@@ -1,0 +1,316 @@
+#include "editors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.h"
+#include "json_scan.h"
+#include "protocol/version.h"
+#include "readable.h"
+#include "serve/mcp/subscriptions.h"
+#include "utf8.h"
+
+/* ---- sending ---- */
+
+bool editor_send(struct editor *editor, const struct buffer *message) {
+    return !editor->closing && !message->failed &&
+           editor_socket_send(editor->socket, message->data, message->length) == 0;
+}
+
+bool editor_tell(struct editor *editor, int64_t number, const char *method, json_t *params) {
+    struct buffer *out = &editor->serve->text;
+    buffer_clear(out, 65536);
+    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",");
+    if (number) {
+        buffer_add_literal(out, "\"id\":");
+        buffer_add_number(out, number);
+        buffer_add_char(out, ',');
+    }
+    buffer_add_literal(out, "\"method\":\"");
+    buffer_add_text(out, method);
+    buffer_add_literal(out, "\",\"params\":");
+    rpc_add_json(out, params);
+    buffer_add_char(out, '}');
+    json_decref(params);
+    return editor_send(editor, out);
+}
+
+static void answer(struct editor *editor, const json_t *id, json_t *result) {
+    struct buffer *out = &editor->serve->text;
+    buffer_clear(out, 65536);
+    rpc_add_result_begin(out, id);
+    rpc_add_json(out, result);
+    rpc_add_result_end(out);
+    json_decref(result);
+    editor_send(editor, out);
+}
+
+static void refuse(struct editor *editor, const json_t *id, int code, const char *text) {
+    struct buffer *out = &editor->serve->text;
+    buffer_clear(out, 65536);
+    rpc_add_error(out, id, code, text, NULL);
+    editor_send(editor, out);
+}
+
+/* ---- who is active ---- */
+
+static struct editor *choose(const struct serve *serve) {
+    struct editor *best = NULL;
+    for (struct editor *editor = serve->editors; editor; editor = editor->next)
+        if (editor->greeted && !editor->closing && (!best || editor->activated > best->activated))
+            best = editor;
+    return best;
+}
+
+static void update_active(struct serve *serve) {
+    struct editor *chosen = choose(serve);
+    if (chosen == serve->active)
+        return;
+    serve->active = chosen;
+    lists_update(serve);
+    watch_moved(serve);
+}
+
+void editor_activate(struct editor *editor) {
+    editor->activated = ++editor->serve->activations;
+    update_active(editor->serve);
+}
+
+struct editor *editor_find(const struct serve *serve, const char *which) {
+    static const char *const keys[] = {"project", "path"};
+    for (struct editor *editor = serve->editors; editor; editor = editor->next)
+        if (editor->greeted && strcmp(editor->id, which) == 0)
+            return editor;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        for (struct editor *editor = serve->editors; editor; editor = editor->next) {
+            const char *text = editor->greeted ? rpc_text(editor->hello, keys[i]) : NULL;
+            if (text && strcmp(text, which) == 0)
+                return editor;
+        }
+    return NULL;
+}
+
+void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]) {
+    json_int_t pid = json_integer_value(json_object_get(editor->hello, "pid"));
+    const char *start = rpc_text(editor->hello, "start");
+    uint64_t known;
+    if (pid > 0 && start && os_start_parse(start, &known) == 0)
+        snprintf(out, EDITOR_MARK_MAX, "%" JSON_INTEGER_FORMAT " %s", pid, start);
+    else
+        snprintf(out, EDITOR_MARK_MAX, "%" PRId64 " #%" PRIu64, editor->serve->started_at,
+                 editor->number);
+}
+
+struct editor *editor_marked(const struct serve *serve, const char *mark) {
+    struct editor *newest = NULL; /* of the same process: one before it may be dead already */
+    char own[EDITOR_MARK_MAX];
+    for (struct editor *editor = serve->editors; editor; editor = editor->next) {
+        if (!editor->greeted || editor->closing)
+            continue;
+        editor_mark(editor, own);
+        if (strcmp(own, mark) == 0)
+            newest = editor;
+    }
+    return newest;
+}
+
+const json_t *editor_offer(const struct editor *editor, enum list_kind list, const char *name) {
+    const char *key = list == LIST_RESOURCES ? "uri" : "name";
+    const json_t *entry;
+    size_t i;
+    json_array_foreach(editor->lists[list], i, entry) {
+        const char *text = rpc_text(entry, key);
+        if (text && strcmp(text, name) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+json_t *editor_json(const struct editor *editor) {
+    static const char *const keys[] = {"pid", "start", "project", "path", "godot", "version"};
+    json_t *out = json_pack("{s:s, s:b, s:b}", "editor", editor->id, "active",
+                            editor == editor->serve->active, "busy", editor->busy);
+    if (editor->busy && editor->busy_why[0])
+        json_object_set_new(out, "busyWhy", json_string(editor->busy_why));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        json_t *value = json_object_get(editor->hello, keys[i]);
+        if (value)
+            json_object_set(out, keys[i], value);
+    }
+    json_object_set_new(out, "tools",
+                        json_integer((json_int_t)json_array_size(editor->lists[LIST_TOOLS])));
+    return out;
+}
+
+/* ---- what editors say ---- */
+
+/* The pid is what people know an editor by; a second one of the same process gets a number. */
+static void give_id(struct editor *editor, json_int_t pid) {
+    char base[24];
+    unsigned number = 1;
+    if (pid > 0)
+        snprintf(base, sizeof base, "%" JSON_INTEGER_FORMAT, pid);
+    else
+        snprintf(base, sizeof base, "editor");
+    snprintf(editor->id, sizeof editor->id, "%s", base);
+    while (editor_find(editor->serve, editor->id))
+        snprintf(editor->id, sizeof editor->id, "%s-%u", base, ++number);
+}
+
+/* For results and for the log, where what a project calls itself must not look like a line. */
+static void give_name(struct editor *editor, const char *project) {
+    char shown[80 * READABLE_GROWTH + 1];
+    if (!project || !project[0])
+        project = "unnamed project";
+    readable_text(shown, project, utf8_cut(project, 80));
+    snprintf(editor->name, sizeof editor->name, "\"%.*s\" (%s)", (int)utf8_cut(shown, 80), shown,
+             editor->id);
+}
+
+static void hello(struct editor *editor, const struct rpc_message *message) {
+    json_t *params = message->params;
+    json_t *protocol = json_object_get(params, "protocol");
+    if (editor->greeted) {
+        refuse(editor, message->id, RPC_INVALID_REQUEST, "this editor has said hello already");
+        return;
+    }
+    if (json_integer_value(protocol) != 1) {
+        refuse(editor, message->id, RPC_INVALID_PARAMS, "this server speaks protocol 1");
+        return;
+    }
+    give_id(editor, json_integer_value(json_object_get(params, "pid")));
+    editor->hello = json_incref(params);
+    editor->greeted = true;
+    give_name(editor, rpc_text(params, "project"));
+    update_active(editor->serve);
+    answer(editor, message->id,
+           json_pack("{s:s, s:{s:s, s:s}, s:b}", "editor", editor->id, "server", "name", "tether",
+                     "version", tether_version, "active", editor == editor->serve->active));
+}
+
+static void on_request(struct editor *editor, const struct rpc_message *message) {
+    if (strcmp(message->method, "editor/hello") == 0)
+        hello(editor, message);
+    else if (!editor->greeted)
+        refuse(editor, message->id, RPC_INVALID_REQUEST, "editor/hello comes first");
+    else if (!call_editor_request(editor, message))
+        refuse(editor, message->id, RPC_METHOD_NOT_FOUND, "this server knows no such method");
+}
+
+static void set_busy(struct editor *editor, const json_t *params) {
+    const char *why = rpc_text(params, "why");
+    editor->busy = json_is_true(json_object_get(params, "busy"));
+    why = why ? why : "";
+    snprintf(editor->busy_why, sizeof editor->busy_why, "%.*s",
+             (int)utf8_cut(why, sizeof editor->busy_why - 1), why);
+}
+
+static void on_notification(struct editor *editor, const struct rpc_message *message) {
+    const char *method = message->method;
+    if (!editor->greeted)
+        return;
+    if (strcmp(method, "editor/register") == 0) {
+        lists_register(editor, message->params);
+        if (editor == editor->serve->active)
+            lists_update(editor->serve);
+    } else if (strcmp(method, "editor/active") == 0) {
+        editor_activate(editor);
+    } else if (strcmp(method, "editor/busy") == 0) {
+        set_busy(editor, message->params);
+    } else if (strcmp(method, "notifications/resources/updated") == 0) {
+        if (editor == editor->serve->active)
+            watch_updated(editor->serve, rpc_text(message->params, "uri"));
+    } else {
+        call_editor_notification(editor, message);
+    }
+}
+
+static void on_open(void *context, struct editor_socket *socket) {
+    struct serve *serve = context;
+    struct editor **last = &serve->editors, *editor = calloc(1, sizeof *editor);
+    if (!editor) {
+        editor_socket_close(socket, 1011, "out of memory");
+        return;
+    }
+    editor->serve = serve;
+    editor->socket = socket;
+    editor->number = ++serve->editor_count;
+    editor_socket_set_data(socket, editor);
+    while (*last)
+        last = &(*last)->next;
+    *last = editor;
+}
+
+/* An answer that cannot be read still ends its call, if it can be told which. */
+static bool fail_unread(struct editor *editor, const char *text, size_t length,
+                        const char *complaint) {
+    struct scan *scan = malloc(sizeof *scan);
+    char number[24];
+    bool known = scan && scan_all(scan, text, length) == 0 && scan_kind(scan) == SCAN_RESPONSE &&
+                 scan->texts[SCAN_ID].scalar && scan->texts[SCAN_ID].length < sizeof number;
+    if (known) {
+        snprintf(number, sizeof number, "%.*s", (int)scan->texts[SCAN_ID].length,
+                 scan->texts[SCAN_ID].raw);
+        call_editor_unread(editor, strtoll(number, NULL, 10), complaint);
+    }
+    free(scan);
+    return known;
+}
+
+static void on_message(void *context, struct editor_socket *socket, char *text, size_t length) {
+    struct editor *editor = editor_socket_get_data(socket);
+    struct rpc_message message;
+    (void)context;
+    if (!editor)
+        return;
+    if (!rpc_parse(&message, text, length, RPC_VALUES_MOST_EDITOR)) {
+        fprintf(stderr, "tether serve: editor %s sent what is no message: %s\n", editor->id,
+                message.complaint);
+        if (!fail_unread(editor, text, length, message.complaint))
+            refuse(editor, message.id, message.code, message.complaint);
+    } else if (message.kind == RPC_REQUEST) {
+        on_request(editor, &message);
+    } else if (message.kind == RPC_NOTIFICATION) {
+        on_notification(editor, &message);
+    } else if (json_is_integer(message.id)) {
+        call_editor_response(editor, &message);
+    }
+    rpc_finish(&message);
+}
+
+static void forget(struct editor *editor) {
+    struct editor **at = &editor->serve->editors;
+    while (*at != editor)
+        at = &(*at)->next;
+    *at = editor->next;
+    for (int i = 0; i < LIST_COUNT; i++)
+        json_decref(editor->lists[i]);
+    json_decref(editor->hello);
+    free(editor->instructions);
+    free(editor);
+}
+
+static void on_close(void *context, struct editor_socket *socket, const char *why) {
+    struct editor *editor = editor_socket_get_data(socket);
+    struct serve *serve = context;
+    if (!editor)
+        return;
+    if (editor->greeted) {
+        char shown[256 * READABLE_GROWTH + 1];
+        readable_text(shown, why, utf8_cut(why, 256));
+        fprintf(stderr, "tether serve: editor %s is gone: %s\n", editor->name, shown);
+    }
+    editor->closing = true;
+    update_active(serve);
+    call_editor_gone(editor);
+    forget(editor);
+}
+
+const struct editor_socket_events editor_events = {
+    .on_open = on_open, .on_message = on_message, .on_close = on_close};
+
+void editors_finish(struct serve *serve) {
+    while (serve->editors)
+        forget(serve->editors);
+}

@@ -1,0 +1,77 @@
+/* The editors that are connected, what they offer, and which of them is the active one.
+ *
+ * Clients see the active editor only: what it registered, and the two tools of our own. The active
+ * one is the one that said so last or was selected last; else the one that has been there longest.
+ */
+#ifndef TETHER_SERVE_RELAY_EDITORS_H
+#define TETHER_SERVE_RELAY_EDITORS_H
+
+#include "serve/serve.h"
+
+struct editor {
+    struct editor *next;
+    struct serve *serve;
+    struct editor_socket *socket;
+    bool greeted, closing;
+    bool busy;
+    char busy_why[256];
+    char id[40];
+    char name[128]; /* for people: the project, and the pid */
+    json_t *hello;
+    json_t *lists[LIST_COUNT]; /* arrays, or NULL */
+    char *instructions;
+    uint64_t number, activated;
+};
+
+extern const struct editor_socket_events editor_events;
+
+enum { EDITOR_MARK_MAX = 96 };
+
+/* By what an editor is known again, also by the next server and when it has connected anew: its
+ * process, or, if it has not said which, its connection. One line. */
+void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]);
+
+/* NULL: it is not there. */
+struct editor *editor_marked(const struct serve *serve, const char *mark);
+
+/* Sends a message, as text. */
+bool editor_send(struct editor *editor, const struct buffer *message);
+
+/* Sends a request or notification; the params are consumed. number 0: a notification. */
+bool editor_tell(struct editor *editor, int64_t number, const char *method, json_t *params);
+
+void editor_activate(struct editor *editor);
+
+/* By its id, or by its project's name or path. */
+struct editor *editor_find(const struct serve *serve, const char *which);
+
+/* The object of this name (or uri) in a list of the editor; NULL: there is none. */
+const json_t *editor_offer(const struct editor *editor, enum list_kind list, const char *name);
+
+/* An editor as clients are told of it. */
+json_t *editor_json(const struct editor *editor);
+
+void editors_finish(struct serve *serve);
+
+/* ---- lists.c ---- */
+
+/* Writes the lists anew, and tells who wants to know of those that changed. */
+void lists_update(struct serve *serve);
+
+/* Takes over what an editor registers; what is not usable is left out, with a line on stderr. */
+void lists_register(struct editor *editor, const json_t *params);
+
+/* ---- builtin.c ---- */
+
+/* The definitions of our own tools: JSON objects, separated by commas. */
+extern const char builtin_tools[];
+
+bool builtin_has(const char *name);
+
+/* Runs one of them; returns the result of tools/call. */
+json_t *builtin_call(struct serve *serve, const char *name, const json_t *arguments);
+
+/* A result of tools/call that says what went wrong. */
+json_t *tool_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

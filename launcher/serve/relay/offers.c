@@ -1,0 +1,134 @@
+/* What clients are shown: the lists of the active editor, written once and sent many times. */
+#include "editors.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "readable.h"
+#include "serve/mcp/subscriptions.h"
+#include "utf8.h"
+
+static const struct {
+    const char *name;    /* as the protocol calls the list */
+    const char *key;     /* what an entry must have */
+    const char *another; /* and what else; NULL: nothing */
+} kinds[LIST_COUNT] = {
+    [LIST_TOOLS] = {"tools", "name", "inputSchema"},
+    [LIST_RESOURCES] = {"resources", "uri", "name"},
+    [LIST_TEMPLATES] = {"resourceTemplates", "uriTemplate", "name"},
+    [LIST_PROMPTS] = {"prompts", "name", NULL},
+};
+
+/* ---- writing ---- */
+
+static void write_list(const struct serve *serve, enum list_kind kind, struct buffer *out) {
+    const json_t *entry;
+    size_t i;
+    bool first = kind != LIST_TOOLS;
+    buffer_add_char(out, '"');
+    buffer_add_text(out, kinds[kind].name);
+    buffer_add_literal(out, "\":[");
+    if (kind == LIST_TOOLS)
+        buffer_add_text(out, builtin_tools);
+    if (serve->active) {
+        json_array_foreach(serve->active->lists[kind], i, entry) {
+            if (!first)
+                buffer_add_char(out, ',');
+            first = false;
+            rpc_add_json(out, entry);
+        }
+    }
+    buffer_add_char(out, ']');
+}
+
+static bool update_list(struct serve *serve, enum list_kind kind) {
+    struct buffer *old = &serve->lists[kind], new = {0};
+    bool same;
+    write_list(serve, kind, &new);
+    same = new.failed || (new.length == old->length &&memcmp(new.data, old->data, new.length) == 0);
+    if (same) {
+        buffer_finish(&new);
+        return false;
+    }
+    buffer_finish(old);
+    *old = new;
+    return true;
+}
+
+void lists_update(struct serve *serve) {
+    bool tools = update_list(serve, LIST_TOOLS), prompts = update_list(serve, LIST_PROMPTS);
+    bool resources = update_list(serve, LIST_RESOURCES);
+    resources |= update_list(serve, LIST_TEMPLATES);
+    if (tools)
+        listen_list_changed(serve, LIST_TOOLS);
+    if (resources)
+        listen_list_changed(serve, LIST_RESOURCES);
+    if (prompts)
+        listen_list_changed(serve, LIST_PROMPTS);
+}
+
+/* ---- registering ---- */
+
+static bool is_usable(const json_t *entry, enum list_kind kind) {
+    const char *key = rpc_text(entry, kinds[kind].key);
+    const json_t *another =
+        kinds[kind].another ? json_object_get(entry, kinds[kind].another) : NULL;
+    if (!key || !key[0])
+        return false;
+    if (kind == LIST_TOOLS)
+        return json_is_object(another) && !builtin_has(key);
+    return !kinds[kind].another || json_is_string(another);
+}
+
+static bool is_there(const json_t *list, const char *key, const char *text) {
+    const json_t *entry;
+    size_t i;
+    json_array_foreach(list, i, entry) {
+        const char *other = rpc_text(entry, key);
+        if (other && strcmp(other, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void complain(const struct editor *editor, enum list_kind kind, size_t i, const char *key) {
+    char shown[60 * READABLE_GROWTH + 1] = "without a name";
+    if (key)
+        readable_text(shown, key, utf8_cut(key, 60));
+    fprintf(
+        stderr,
+        "tether serve: editor %s: entry %zu of %s (%s) is not valid, or there twice; it is left "
+        "out\n",
+        editor->name, i, kinds[kind].name, shown);
+}
+
+static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
+                              const json_t *given) {
+    json_t *list = json_array(), *entry;
+    size_t i;
+    json_array_foreach(given, i, entry) {
+        const char *key = rpc_text(entry, kinds[kind].key);
+        if (is_usable(entry, kind) && !is_there(list, kinds[kind].key, key))
+            json_array_append(list, entry);
+        else
+            complain(editor, kind, i, key);
+    }
+    return list;
+}
+
+void lists_register(struct editor *editor, const json_t *params) {
+    const json_t *instructions = json_object_get(params, "instructions");
+    for (int i = 0; i < LIST_COUNT; i++) {
+        const json_t *given = json_object_get(params, kinds[i].name);
+        if (!json_is_array(given))
+            continue;
+        json_decref(editor->lists[i]);
+        editor->lists[i] = usable_entries(editor, (enum list_kind)i, given);
+    }
+    if (json_is_string(instructions)) {
+        free(editor->instructions);
+        editor->instructions = NULL;
+        if (json_string_length(instructions) > 0)
+            editor->instructions = strdup(json_string_value(instructions));
+    }
+}
