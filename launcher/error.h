@@ -7,11 +7,11 @@
 #define TETHER_ERROR_H
 
 struct error {
-    int code; /* negative: -errno where the system said no, or one of the codes below */
+    int code; /* negative, one of libuv's (UV_ENOENT …), on every system */
     char message[512];
 };
 
-/* Sets code and text and returns the code, so that `return error_set(err, -EACCES, …)` reads as
+/* Sets code and text and returns the code, so that `return error_set(err, UV_EACCES, …)` reads as
  * one step. Text that does not fit is cut at the end, and bytes that are no UTF-8
  * and control characters become '?'. Keeps errno. */
 int error_set(struct error *err, int code, const char *format, ...)

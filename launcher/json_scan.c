@@ -1,8 +1,9 @@
 #include "json_scan.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "utf8.h"
 
@@ -388,7 +389,7 @@ int scan_feed(struct scan *scan, const char *bytes, size_t count) {
         if (at == count)
             break;
         if (!take(scan, bytes[at]))
-            return -EINVAL;
+            return UV_EINVAL;
         scan->position++;
     }
     return 0;
@@ -397,7 +398,7 @@ int scan_feed(struct scan *scan, const char *bytes, size_t count) {
 int scan_end(struct scan *scan) {
     if (scan->depth == 0 && number_may_end(scan->state))
         value_ends(scan, scan->position);
-    return scan->state == AT_END ? 0 : -EINVAL;
+    return scan->state == AT_END ? 0 : UV_EINVAL;
 }
 
 int scan_all(struct scan *scan, const char *bytes, size_t count) {

@@ -63,10 +63,10 @@ struct scan {
 
 void scan_begin(struct scan *scan);
 
-/* Returns 0, or -EINVAL once this can be no JSON; then the rest does not matter. */
+/* Returns 0, or UV_EINVAL once this can be no JSON; then the rest does not matter. */
 int scan_feed(struct scan *scan, const char *bytes, size_t count);
 
-/* Says that this was all. -EINVAL if it is not one whole value. */
+/* Says that this was all. UV_EINVAL if it is not one whole value. */
 int scan_end(struct scan *scan);
 
 /* All three at once. */

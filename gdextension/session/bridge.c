@@ -1,8 +1,9 @@
 #include "bridge.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "os/os.h"
 #include "protocol/message.h"
@@ -40,10 +41,10 @@ struct bridge {
 
 /* ---- saying ---- */
 
-/* -EINVAL: this is nothing that can be said; else as websocket_client_send. */
+/* UV_EINVAL: this is nothing that can be said; else as websocket_client_send. */
 static int say(struct bridge *bridge, json_t *message) {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    int rc = text ? -ENOTCONN : -EINVAL;
+    int rc = text ? UV_ENOTCONN : UV_EINVAL;
     if (text && bridge->is_in_use)
         rc = websocket_client_send(&bridge->client, text, strlen(text));
     free(text);
@@ -94,11 +95,11 @@ static int say_result(struct bridge *bridge, int64_t call, json_t *result) {
 void bridge_answer(struct bridge *bridge, int64_t call, json_t *result) {
     int rc = say_result(bridge, call, result);
     forget_waiting(bridge, call); /* else a few hundred quick calls would count as too many */
-    if (rc == -EMSGSIZE)
+    if (rc == UV_EMSGSIZE)
         say_result(bridge, call,
                    bridge_failure("The tool's result is larger than the 32 MiB that can be sent; "
                                   "ask for less of it."));
-    else if (rc == -EINVAL)
+    else if (rc == UV_EINVAL)
         say_result(bridge, call, bridge_failure("The tool's result has no form in JSON."));
 }
 

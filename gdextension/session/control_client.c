@@ -1,10 +1,11 @@
 #include "control_client.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "bridge.h"
 #include "control_link.h"
@@ -236,7 +237,7 @@ static void launch(struct control_client *client) {
     if (rc < 0) {
         char text[OS_PATH_MAX + 160];
         snprintf(text, sizeof text, "cannot run %s: %s", client->plan.next.program,
-                 os_error_text(rc).text);
+                 uv_strerror(rc));
         client->was_lost = false; /* this does not go away by trying again */
         retry(client, 1, text, NULL);
     }

@@ -1,8 +1,9 @@
 #include "launch_run.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "os/os.h"
 #include "protocol/lines.h"
@@ -86,7 +87,7 @@ static int spawn_with_owner(struct os_child *child, struct launch_setup *setup) 
     set_owner(setup, setup->is_unowned ? NULL : pid, setup->is_unowned ? NULL : start);
     environment_set(&setup->environment, "TETHER_ANNOUNCE", "1");
     rc = setup->environment.failed || setup->words.failed
-             ? -ENOMEM
+             ? UV_ENOMEM
              : os_child_start(child, setup->program, setup->words.items, setup->environment.items);
     set_owner(setup, NULL, NULL);
     return rc;
@@ -146,7 +147,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
 int launch_run_start(struct launch_run **out, uv_loop_t *loop, struct launch_setup *setup,
                      launch_listening_fn listening, launch_done_fn done, void *context) {
     struct launch_run *run = calloc(1, sizeof *run);
-    int rc = run ? 0 : -ENOMEM;
+    int rc = run ? 0 : UV_ENOMEM;
     if (rc == 0)
         rc = spawn_with_owner(&run->child, setup);
     if (rc < 0) {

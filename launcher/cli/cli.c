@@ -135,13 +135,13 @@ static int take_own_server(struct options *options, struct own_server *own, char
         words++;
     if (*words && strcmp(*words, "--") == 0)
         return error_set(
-            err, -EINVAL,
+            err, UV_EINVAL,
             "which server? Give its command behind \"--\", or leave \"--\" out for the "
             "built-in one");
     if (rc < 0)
         return error_set(err, rc, "cannot find this program's own file: %s", uv_strerror(rc));
     if (options->ready == READY_PORTS)
-        return error_set(err, -EINVAL,
+        return error_set(err, UV_EINVAL,
                          "--ready ports tells nothing of the built-in server, for which the daemon "
                          "listens; leave it out, or use --ready notify");
     snprintf(own->name, sizeof own->name, "serve");
@@ -173,11 +173,11 @@ static int run_command(const struct cli_command *command, char **argv, char **wo
 
 /* What a command has printed may be written only now. A reader that has gone has had enough. */
 static int finish_output(int code) {
-    int rc = fflush(stdout) != 0 ? -errno : 0;
-    if ((rc == 0 && !ferror(stdout)) || os_reader_gone(1))
+    int error = fflush(stdout) != 0 ? errno : 0;
+    if ((error == 0 && !ferror(stdout)) || os_reader_gone(1))
         return code;
-    fprintf(stderr, "tether: cannot write to standard output%s%s\n", rc < 0 ? ": " : "",
-            rc < 0 ? os_error_text(rc).text : "");
+    fprintf(stderr, "tether: cannot write to standard output%s%s\n", error ? ": " : "",
+            error ? strerror(error) : "");
     return code == EXIT_FINE ? EXIT_FAILED : code;
 }
 

@@ -1,9 +1,10 @@
 #include "client.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "protocol/message.h"
 #include "protocol/send.h"
@@ -56,7 +57,7 @@ int client_dir(struct os_dir *dir, const struct options *options, bool create, s
 }
 
 static int nobody(const struct options *options, struct error *err) {
-    return error_set(err, -ENOENT,
+    return error_set(err, UV_ENOENT,
                      "no tether runs for ports %u and %u; `tether launch -- COMMAND` starts one",
                      (unsigned)options->http_port, (unsigned)options->ws_port);
 }
@@ -104,14 +105,14 @@ int client_init(struct client *client, const struct options *options, struct err
     struct os_dir dir;
     char path[OS_SOCKET_PATH_MAX];
     int rc = client_dir(&dir, options, false, err);
-    if (rc == -ENOENT)
+    if (rc == UV_ENOENT)
         return nobody(options, err);
     if (rc < 0)
         return rc;
     rc = os_control_path(&dir, false, path, sizeof path, err);
     os_dir_finish(&dir);
     if (rc < 0)
-        return rc == -ENOENT ? nobody(options, err) : rc;
+        return rc == UV_ENOENT ? nobody(options, err) : rc;
     signal(SIGPIPE, SIG_IGN); /* a daemon that goes while we talk to it is told by an error */
     memset(client, 0, offsetof(struct client, buffer));
     uv_loop_init(&client->loop);
@@ -134,7 +135,7 @@ void client_finish(struct client *client) {
 struct client *client_open(const struct options *options, json_t **welcome, struct error *err) {
     struct client *client = malloc(sizeof *client);
     if (!client) {
-        error_set(err, -ENOMEM, "out of memory");
+        error_set(err, UV_ENOMEM, "out of memory");
         return NULL;
     }
     if (client_init(client, options, err) == 0) {
@@ -202,13 +203,14 @@ json_t *client_hello(struct client *client, struct error *err) {
             return message;
         if (strcmp(message_text(message, "type"), "error") == 0) {
             bool stopping = strcmp(message_text(message, "code"), "stopping") == 0;
-            error_set(err, stopping ? -EAGAIN : -EPROTO, "%s", message_text(message, "message"));
+            error_set(err, stopping ? UV_EAGAIN : UV_EPROTO, "%s",
+                      message_text(message, "message"));
             json_decref(message);
             return NULL;
         }
         json_decref(message);
     }
-    error_set(err, client->closed ? -EAGAIN : -ETIMEDOUT,
+    error_set(err, client->closed ? UV_EAGAIN : UV_ETIMEDOUT,
               client->closed ? "the daemon hung up: it is ending, or has no room for one more"
                              : "the daemon does not answer");
     return NULL;

@@ -23,7 +23,7 @@ struct client {
     char buffer[65536];
 };
 
-/* Connects to the daemon of an instance. -ENOENT: nobody is there; the error says so. On failure
+/* Connects to the daemon of an instance. UV_ENOENT: nobody is there; the error says so. On failure
  * there is nothing to finish. */
 int client_init(struct client *client, const struct options *options, struct error *err);
 void client_finish(struct client *client);

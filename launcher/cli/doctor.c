@@ -2,11 +2,12 @@
  *
  * The doctor only looks. The sweep removes what dead processes left and ends the orphans of this
  * instance, and does so only while it holds the instance's lock: then no daemon runs. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "client.h"
 #include "commands.h"
@@ -86,7 +87,7 @@ static void examine_place(struct report *report) {
     struct error err = {0};
     struct os_dir dir;
     int rc = client_dir(&dir, report->options, false, &err);
-    if (rc == -ENOENT) {
+    if (rc == UV_ENOENT) {
         add(report, "directory", NULL, "there is none yet: nothing has run for these ports");
         return;
     }
@@ -126,9 +127,9 @@ static bool is_elsewhere(const struct report *report, const struct os_port_holde
     if (rc < 0 && !is_tether(holder))
         return false;
     rc = os_process_variable(&holder->identity, "TETHER_STATE_DIR", place, OS_PATH_MAX);
-    if (rc == -ENOENT)
+    if (rc == UV_ENOENT)
         place[0] = 0;
-    return (rc == 0 || rc == -ENOENT) && strcmp(place, ours) != 0;
+    return (rc == 0 || rc == UV_ENOENT) && strcmp(place, ours) != 0;
 }
 
 /* How to reach that one; an instance that is not known has its ports in the holder's command. */
@@ -181,7 +182,7 @@ static void examine_port(struct report *report, uint16_t port) {
     rc = os_port_try(port, &err);
     if (rc == 0) {
         add(report, name, NULL, "free");
-    } else if (rc != -EADDRINUSE || os_port_holder(port, &holder) < 0) {
+    } else if (rc != UV_EADDRINUSE || os_port_holder(port, &holder) < 0) {
         add(report, name, "use other ports (--http-port, --ws-port)", "%s", err.message);
     } else if (holder.identity.pid == 0) {
         add(report, name, "use other ports (--http-port, --ws-port)",
@@ -293,7 +294,7 @@ int command_sweep(const struct options *options) {
     struct os_dir dir;
     os_handle lock;
     int rc = client_dir(&dir, options, false, &err);
-    if (rc == -ENOENT) {
+    if (rc == UV_ENOENT) {
         puts("nothing to sweep: nothing has run for these ports");
         return EXIT_FINE;
     }
@@ -303,7 +304,7 @@ int command_sweep(const struct options *options) {
     if (rc == 0)
         sweep_place(options, &dir);
     os_dir_finish(&dir);
-    if (rc == -EWOULDBLOCK) {
+    if (rc == UV_EAGAIN) {
         puts("nothing to sweep: tether runs here, and keeps its own place clean");
         return EXIT_FINE;
     }

@@ -2,9 +2,10 @@
  *
  * Whoever gets the lock starts the daemon and hands the lock over to it, so of any number of
  * launches at once one starts it and the others adopt it. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "client.h"
 #include "commands.h"
@@ -306,7 +307,7 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
     json_t *state = client_hello(client, &err);
     const struct lifecycle_process *owner = &launch->options.owner;
     bool is_older = version_compare(message_text(state, "version"), tether_version) < 0;
-    if (!state && err.code != -EAGAIN)
+    if (!state && err.code != UV_EAGAIN)
         return give_up(launch, EXIT_FAILED, err.message);
     if (!state && client->closed)
         return UNANSWERED;
@@ -357,7 +358,7 @@ static enum outcome join(struct launch *launch, const struct os_dir *dir) {
     if (rc == 0) {
         outcome = adopt(launch, client);
         client_finish(client);
-    } else if (rc != -ENOENT) {
+    } else if (rc != UV_ENOENT) {
         outcome = give_up(launch, EXIT_FAILED, err.message);
     }
     free(client);
@@ -378,7 +379,7 @@ static enum outcome try_instance(struct launch *launch) {
     rc = os_lock_take(&lock, &dir, "lock", &err);
     if (rc == 0)
         outcome = start(launch, lock);
-    else if (rc == -EWOULDBLOCK)
+    else if (rc == UV_EAGAIN)
         outcome = join(launch, &dir);
     else
         outcome = give_up(launch, EXIT_FAILED, err.message);

@@ -1,7 +1,8 @@
 /* `tether logs`: what the server wrote, also when nothing runs any more. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "client.h"
 #include "commands.h"
@@ -19,7 +20,7 @@ static int print_tail(const struct options *options) {
     struct error err = {0};
     struct os_dir dir;
     int rc = client_dir(&dir, options, false, &err);
-    if (rc == -ENOENT)
+    if (rc == UV_ENOENT)
         error_set(&err, rc, "nothing has run for ports %u and %u, so there is no log",
                   (unsigned)options->http_port, (unsigned)options->ws_port);
     if (rc < 0)

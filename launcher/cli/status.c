@@ -1,7 +1,8 @@
 /* `tether status`: what runs and why. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "client.h"
 #include "commands.h"
@@ -13,7 +14,7 @@
 #include "terminal.h"
 
 int command_client_code(int rc) {
-    return rc == -ENOENT || rc == -EAGAIN ? EXIT_NOT_RUNNING : EXIT_FAILED;
+    return rc == UV_ENOENT || rc == UV_EAGAIN ? EXIT_NOT_RUNNING : EXIT_FAILED;
 }
 
 /* On the screen, or, without one, below what was printed before. */
@@ -81,7 +82,7 @@ static int watch(const struct options *options, struct client *client, struct sc
     }
     if (!client->closed || is_last)
         return EXIT_FINE;
-    error_set(&err, -EPIPE, "the daemon is gone without a word; its guard ends the server");
+    error_set(&err, UV_EPIPE, "the daemon is gone without a word; its guard ends the server");
     return exit_failing(EXIT_FAILED, &err);
 }
 

@@ -1,8 +1,9 @@
 /* `tether stop` and `tether restart`. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "client.h"
 #include "commands.h"
@@ -18,11 +19,11 @@ static int request(struct client *client, json_t *message) {
     json_t *reply = client_request(client, message, REPLY_MOST_MS);
     int code = EXIT_FINE;
     if (!reply) {
-        error_set(&err, -EPIPE, "the daemon does not answer");
+        error_set(&err, UV_EPIPE, "the daemon does not answer");
         code = exit_failing(EXIT_FAILED, &err);
     } else if (!json_is_true(json_object_get(reply, "ok")) &&
                strcmp(message_text(reply, "code"), "stopping") != 0) {
-        error_set(&err, -EPERM, "%s", message_text(reply, "message"));
+        error_set(&err, UV_EPERM, "%s", message_text(reply, "message"));
         code = exit_failing(EXIT_FAILED, &err);
     }
     json_decref(reply);
@@ -68,7 +69,7 @@ static int fail_processes_left(const struct options *options) {
     struct left left = {.pids = ""};
     options_instance(options, left.instance);
     os_process_each("TETHER_INSTANCE", left.instance, note_left, &left);
-    error_set(&err, -EBUSY,
+    error_set(&err, UV_EBUSY,
               "stopped, but the system does not let go of processes of the server%s%s; `tether "
               "doctor` tells more",
               left.pids[0] ? ":" : "", left.pids);
@@ -82,7 +83,7 @@ static int report_end(const struct options *options, const json_t *last) {
     struct ports ports;
     int code = EXIT_FINE;
     if (strcmp(message_text(last, "state"), "stopped") != 0) {
-        error_set(&err, -EPIPE, "the daemon is gone without a word; its guard ends the server");
+        error_set(&err, UV_EPIPE, "the daemon is gone without a word; its guard ends the server");
         return exit_failing(EXIT_FAILED, &err);
     }
     if (json_is_true(json_object_get(server, "processes_left")))
@@ -130,7 +131,7 @@ static int wait_for_server(struct client *client) {
             break;
         json_decref(message);
     }
-    error_set(&err, -EIO, "%s",
+    error_set(&err, UV_EIO, "%s",
               message ? message_text(json_object_get(message, "server"), "reason")
                       : "the daemon ended; `tether logs` may tell why");
     json_decref(message);

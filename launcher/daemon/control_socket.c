@@ -1,8 +1,9 @@
 #include "control_socket.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "control_send.h"
 #include "daemon.h"
@@ -151,7 +152,7 @@ static bool is_truthful(struct control_session *session, const struct hello *hel
         return true;
     if (os_same_namespace(session->process.pid) == OS_NO)
         return true;
-    error_set(err, -EPERM, "hello names process %lld, but this connection is process %lld's",
+    error_set(err, UV_EPERM, "hello names process %lld, but this connection is process %lld's",
               (long long)hello->pid, (long long)session->process.pid);
     return false;
 }
@@ -182,7 +183,7 @@ static void on_hello(struct control_session *session, const json_t *message) {
     if (!hello_parse(message, &hello, &err)) {
         refuse(session, "bad-hello", err.message);
     } else if (hello.protocol != TETHER_PROTOCOL) {
-        error_set(&err, -EPROTO,
+        error_set(&err, UV_EPROTO,
                   "this daemon (tether %s) speaks protocol %d, you asked for %lld; `tether stop` "
                   "ends it, then yours can start",
                   tether_version, TETHER_PROTOCOL, (long long)hello.protocol);
@@ -445,7 +446,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
         return;
     }
     rc = lines_feed(&session->lines, buf->base, (size_t)count, on_line, session);
-    if (rc == -EMSGSIZE)
+    if (rc == UV_EMSGSIZE)
         refuse(session, "too-long", "a line of this protocol has at most 65536 bytes");
     else if (rc < 0)
         control_disconnect(session);
@@ -509,7 +510,7 @@ static bool identify(struct control_session *session) {
         return true;
     rc = watch_create(&session->watch, &daemon->loop, &session->process,
                       daemon->options->config.poll_ms, on_process_end, session);
-    return rc != -ESRCH;
+    return rc != UV_ESRCH;
 }
 
 static void on_connection(uv_stream_t *server, int status) {

@@ -1,11 +1,12 @@
 #include "daemon.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include <uv.h>
 
 #include "command_words.h"
 #include "protocol/message.h"
@@ -125,9 +126,9 @@ static void watch_owner(struct daemon *daemon) {
         return;
     rc = watch_create(&daemon->owner_watch, &daemon->loop, &owner, daemon->life.config.poll_ms,
                       on_owner_end, daemon);
-    if (rc < 0 && rc != -ESRCH)
+    if (rc < 0 && rc != UV_ESRCH)
         log_say(&daemon->log, "owner %lld cannot be watched: %s", (long long)owner.pid,
-                os_error_text(rc).text);
+                uv_strerror(rc));
     sample_owner(daemon);
 }
 
@@ -135,7 +136,7 @@ static void watch_owner(struct daemon *daemon) {
 
 /* A port that cannot be had is one thing, not even being able to ask for it another. */
 static enum lifecycle_failure port_failure(int code) {
-    bool is_port = code == -EADDRINUSE || code == -EAGAIN || code == -EACCES;
+    bool is_port = code == UV_EADDRINUSE || code == UV_EAGAIN || code == UV_EACCES;
     return is_port ? LIFECYCLE_FAILURE_PORT : LIFECYCLE_FAILURE_SPAWN;
 }
 
@@ -403,7 +404,7 @@ static void watch_parent(struct daemon *daemon) {
     if (daemon->self.pid == 1 || os_identity_parent(&parent) < 0 || parent.pid <= 1)
         return;
     if (watch_create(&daemon->parent_watch, &daemon->loop, &parent,
-                     daemon->options->config.parent_poll_ms, on_parent_end, daemon) == -ESRCH)
+                     daemon->options->config.parent_poll_ms, on_parent_end, daemon) == UV_ESRCH)
         on_parent_end(daemon, &parent);
 }
 
@@ -434,7 +435,7 @@ static int know_self(struct daemon *daemon, struct error *err) {
         error_set(err, rc,
                   "cannot tell processes apart (%s): there must be a /proc, and it must be that of "
                   "our own pid namespace; mount one (`unshare` does with --mount-proc)",
-                  os_error_text(rc).text);
+                  uv_strerror(rc));
     return rc;
 }
 
@@ -452,7 +453,7 @@ static int open_place(struct daemon *daemon, struct error *err) {
         return os_lock_adopt(daemon->lock, &daemon->dir, "lock", err);
     }
     rc = os_lock_take(&daemon->lock, &daemon->dir, "lock", err);
-    if (rc == -EWOULDBLOCK)
+    if (rc == UV_EAGAIN)
         error_set(err, rc,
                   "tether already runs for ports %u and %u; see `tether status`, end it with "
                   "`tether stop`, or choose other ports",
@@ -503,7 +504,7 @@ static int open_all(struct daemon *daemon, struct error *err) {
     take_signals(daemon);
     rc = supervisor_init(&daemon->supervisor, &daemon->loop, &daemon->log, &events, daemon);
     if (rc < 0)
-        return error_set(err, rc, "cannot supervise processes: %s", os_error_text(rc).text);
+        return error_set(err, rc, "cannot supervise processes: %s", uv_strerror(rc));
     daemon->opened = true; /* what finish_handles closes is there from here on */
     rc = ready_init(&daemon->ready, &daemon->loop, daemon->options, &daemon->dir, on_ready, daemon,
                     err);

@@ -1,9 +1,10 @@
 #include "echo.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <uv.h>
 
 enum { PATIENCE_MS = 200, LINE_MOST = 32 * 1024 };
 
@@ -13,7 +14,7 @@ static void write_text(struct echo_stream *stream, const char *text, size_t leng
         if (count > 0) {
             text += count;
             length -= (size_t)count;
-        } else if (count == -EAGAIN) {
+        } else if (count == UV_EAGAIN) {
             stream->is_stuck = !os_wait_writable(stream->handle, PATIENCE_MS);
         } else {
             return; /* nobody will ever read it */

@@ -1,8 +1,9 @@
 #include "ports.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 enum { BACKLOG = 511, PAIRS_TRIED = 100, ORPHANS_MOST = 256 };
 
@@ -59,9 +60,9 @@ static void end_orphan(struct ports *ports, const struct os_identity *identity, 
     if (rc == 0)
         log_say(ports->log, "ended process %lld (%s), left over from an earlier run: %s",
                 (long long)identity->pid, command, why);
-    else if (rc != -ESRCH)
+    else if (rc != UV_ESRCH)
         log_say(ports->log, "process %lld (%s), left over from an earlier run, cannot be ended: %s",
-                (long long)identity->pid, command, os_error_text(rc).text);
+                (long long)identity->pid, command, uv_strerror(rc));
 }
 
 void ports_end_orphans(struct ports *ports, const struct os_identity *recorded) {
@@ -114,7 +115,7 @@ static int explain_busy(struct ports *ports, uint16_t port, const struct error *
     char holder[320], advice[96] = "end it, or choose other ports with --http-port and --ws-port";
     struct ports_conflict *conflict = &ports->conflict;
     struct options pair;
-    if (why->code != -EADDRINUSE)
+    if (why->code != UV_EADDRINUSE)
         return error_set(err, why->code, "%s", why->message);
     *conflict = (struct ports_conflict){.port = port};
     conflict->is_shown = os_port_holder(port, &conflict->holder) == 0;
@@ -126,7 +127,8 @@ static int explain_busy(struct ports *ports, uint16_t port, const struct error *
                  (unsigned)pair.http_port, (unsigned)pair.ws_port,
                  ports->options->ports_auto ? "" : " (--ports auto does)");
     }
-    return error_set(err, -EADDRINUSE, "port %u is held by %s; %s", (unsigned)port, holder, advice);
+    return error_set(err, UV_EADDRINUSE, "port %u is held by %s; %s", (unsigned)port, holder,
+                     advice);
 }
 
 static int check_port(struct ports *ports, uint16_t port, struct error *err) {
@@ -150,7 +152,7 @@ static bool end_holder(struct ports *ports, uint16_t port) {
 
 static int clear_port(struct ports *ports, uint16_t port, struct error *err) {
     int rc = check_port(ports, port, err);
-    if (rc == -EADDRINUSE && end_holder(ports, port))
+    if (rc == UV_EADDRINUSE && end_holder(ports, port))
         rc = check_port(ports, port, err);
     return rc;
 }

@@ -32,7 +32,7 @@ void ports_init(struct ports *ports, const struct options *options, struct log *
  * may be (pid 0: none is known). Only for who holds the lock. */
 void ports_end_orphans(struct ports *ports, const struct os_identity *recorded);
 
-/* Makes sure that both ports can be had, and takes them if they are to be held. -EADDRINUSE: a
+/* Makes sure that both ports can be had, and takes them if they are to be held. UV_EADDRINUSE: a
  * stranger has one; the error names it and the next free pair. */
 int ports_prepare(struct ports *ports, struct error *err);
 

@@ -1,10 +1,10 @@
 #include "ready.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <llhttp.h>
+#include <uv.h>
 
 enum { FIRST_DELAY_MS = 5, MOST_DELAY_MS = 100 };
 
@@ -193,7 +193,7 @@ static int open_notify(struct ready *ready, const struct os_dir *dir, struct err
     struct ready_notify *notify = calloc(1, sizeof *notify);
     int rc;
     if (!notify)
-        return error_set(err, -ENOMEM, "out of memory");
+        return error_set(err, UV_ENOMEM, "out of memory");
     rc = os_notify_open(dir, &notify->handle, ready->notify_path, err);
     if (rc == 0)
         rc = uv_poll_init(ready->loop, &notify->poll, (int)notify->handle);

@@ -1,9 +1,10 @@
 #include "records.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "protocol/message.h"
 
@@ -68,7 +69,7 @@ static int write_json(const struct os_dir *dir, const char *name, json_t *json, 
     size_t length;
     char *line = message_line(json, &length);
     int rc = line ? os_file_write(dir, name, line, length, err)
-                  : error_set(err, -ENOMEM, "out of memory");
+                  : error_set(err, UV_ENOMEM, "out of memory");
     free(line);
     return rc;
 }

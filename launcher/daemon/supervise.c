@@ -1,8 +1,9 @@
 #include "supervise.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+
+#include <uv.h>
 
 extern char **environ;
 
@@ -55,7 +56,7 @@ static int stream_open(struct supervisor *supervisor, int index, os_handle *writ
     uv_file ends[2];
     int rc;
     if (!stream)
-        return -ENOMEM;
+        return UV_ENOMEM;
     rc = uv_pipe(ends, UV_NONBLOCK_PIPE, 0);
     if (rc < 0) {
         free(stream);
@@ -138,8 +139,7 @@ static void end_inherited_tree(struct supervisor *supervisor) {
     if (rc == 0)
         run_over(supervisor);
     else
-        log_say(supervisor->log, "processes of the server cannot be ended: %s",
-                os_error_text(rc).text);
+        log_say(supervisor->log, "processes of the server cannot be ended: %s", uv_strerror(rc));
 }
 
 static void guard_gone(struct supervisor *supervisor) {
@@ -210,7 +210,7 @@ static int channel_open(struct supervisor *supervisor) {
     struct supervisor_channel *channel = calloc(1, sizeof *channel);
     int rc;
     if (!channel)
-        return -ENOMEM;
+        return UV_ENOMEM;
     rc = uv_poll_init(supervisor->loop, &channel->poll, supervisor->guard.fd);
     if (rc < 0) {
         free(channel);
@@ -254,7 +254,7 @@ static int start_guard(struct supervisor *supervisor, const struct server_start 
     environment_build(&environment, environ, start);
     command_build(&supervisor->command, start);
     if (rc == 0 && (environment.failed || supervisor->command.failed))
-        rc = -ENOMEM;
+        rc = UV_ENOMEM;
     for (size_t i = 0; i < listener_count; i++)
         handed_down[i] = (int)listeners[i];
     for (int i = 0; i < 3; i++)
@@ -262,7 +262,7 @@ static int start_guard(struct supervisor *supervisor, const struct server_start 
     spec.argv = (const char *const *)supervisor->command.items;
     spec.envp = (const char *const *)environment.items;
     if (rc < 0)
-        error_set(err, rc, "cannot prepare the start of the server: %s", os_error_text(rc).text);
+        error_set(err, rc, "cannot prepare the start of the server: %s", uv_strerror(rc));
     else
         rc = guard_start(&spec, &supervisor->guard, err);
     text_list_finish(&environment);
@@ -283,7 +283,7 @@ void supervisor_start(struct supervisor *supervisor, const struct server_start *
         return;
     }
     if (channel_open(supervisor) < 0) { /* no reports: such a guard is of no use */
-        error_set(&supervisor->unstarted, -ENOMEM, "cannot listen to the guard: out of memory");
+        error_set(&supervisor->unstarted, UV_ENOMEM, "cannot listen to the guard: out of memory");
         guard_abandon(&supervisor->guard);
         guard_gone(supervisor);
     }

@@ -1,10 +1,11 @@
 #include "front.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "exit_code.h"
 #include "os/os.h"
@@ -318,7 +319,7 @@ static void watch_parent(struct front *front) {
         os_identity_parent(&parent) < 0 || parent.pid <= 1)
         return;
     if (watch_create(&front->parent, &front->loop, &parent, front->options->config.parent_poll_ms,
-                     on_parent_end, front) == -ESRCH)
+                     on_parent_end, front) == UV_ESRCH)
         on_parent_end(front, &parent);
 }
 

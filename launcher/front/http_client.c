@@ -1,8 +1,9 @@
 #include "http_client.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "os/os.h"
 #include "protocol/own_server.h"
@@ -248,7 +249,7 @@ int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, 
         connection = connection_create(pool, port);
     if (!connection || head->failed) {
         buffer_finish(head);
-        return -ENOMEM;
+        return UV_ENOMEM;
     }
     buffer_finish(&connection->head);
     connection->head = *head;

@@ -27,7 +27,7 @@ struct exchange_events {
     bool (*message)(struct exchange *exchange, const struct http_response *answer, const char *data,
                     size_t length);
     /* The end, called once and never from within exchange_start; then the exchange is over and may
-     * be started again or freed. 0: the answer is complete. Else what went wrong; -EPERM: it is
+     * be started again or freed. 0: the answer is complete. Else what went wrong; UV_EPERM: it is
      * another user's server, which has not been told anything. The answer is valid until this
      * returns. */
     void (*done)(struct exchange *exchange, struct http_response *answer, int code);
@@ -41,7 +41,7 @@ struct exchange {
     bool sent;                     /* something of it may have reached the server */
 };
 
-/* What to say about -EPERM. */
+/* What to say about UV_EPERM. */
 extern const char exchange_stranger[];
 
 void pool_init(struct pool *pool, uv_loop_t *loop);

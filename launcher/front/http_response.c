@@ -1,7 +1,8 @@
 #include "http_response.h"
 
-#include <errno.h>
 #include <string.h>
+
+#include <uv.h>
 
 static struct http_response *answer_of(llhttp_t *parser) {
     return parser->data;
@@ -20,7 +21,7 @@ static char lower(char byte) {
 
 static int count_header(struct http_response *answer, size_t length) {
     answer->header_bytes += length;
-    return answer->header_bytes > ANSWER_HEADERS_MAX ? stop(answer, -EMSGSIZE) : 0;
+    return answer->header_bytes > ANSWER_HEADERS_MAX ? stop(answer, UV_EMSGSIZE) : 0;
 }
 
 static int on_name(llhttp_t *parser, const char *at, size_t length) {
@@ -89,9 +90,9 @@ static int on_body(llhttp_t *parser, const char *at, size_t length) {
         return rc < 0 ? stop(answer, rc) : 0;
     }
     if (length > ANSWER_MESSAGE_MAX - answer->body.length)
-        return stop(answer, -EMSGSIZE);
+        return stop(answer, UV_EMSGSIZE);
     buffer_add(&answer->body, at, length);
-    return answer->body.failed ? stop(answer, -ENOMEM) : 0;
+    return answer->body.failed ? stop(answer, UV_ENOMEM) : 0;
 }
 
 static int on_message_complete(llhttp_t *parser) {
@@ -128,7 +129,7 @@ int http_response_feed(struct http_response *answer, const char *bytes, size_t c
     if (answer->code < 0)
         return answer->code;
     if (answer->is_complete)
-        return count > 0 ? answer->code = -EPROTO : 0;
+        return count > 0 ? answer->code = UV_EPROTO : 0;
     rc = llhttp_execute(&answer->parser, bytes, count);
     if (rc == HPE_PAUSED && answer->is_complete) {
         const char *end = llhttp_get_error_pos(&answer->parser);
@@ -137,7 +138,7 @@ int http_response_feed(struct http_response *answer, const char *bytes, size_t c
         return 0;
     }
     if (rc != HPE_OK && answer->code == 0)
-        answer->code = -EPROTO;
+        answer->code = UV_EPROTO;
     return answer->code;
 }
 
@@ -145,7 +146,7 @@ void http_response_end(struct http_response *answer) {
     if (answer->code == 0 && !answer->is_complete)
         llhttp_finish(&answer->parser);
     if (answer->code == 0 && !answer->is_complete)
-        answer->code = -ECONNRESET;
+        answer->code = UV_ECONNRESET;
     answer->keeps = false;
 }
 

@@ -45,8 +45,9 @@ struct http_response {
 void http_response_init(struct http_response *answer, const struct http_response_events *events,
                         void *context);
 
-/* Returns 0, or a negative code after which the connection is useless: -EPROTO for what is no HTTP
- * and for bytes behind the end, -EMSGSIZE, -ENOMEM, -ECANCELED when the reader stopped it. */
+/* Returns 0, or a negative code after which the connection is useless: UV_EPROTO for what is no
+ * HTTP and for bytes behind the end, UV_EMSGSIZE, UV_ENOMEM, UV_ECANCELED when the reader stopped
+ * it. */
 int http_response_feed(struct http_response *answer, const char *bytes, size_t count);
 
 /* The connection has ended: some answers end like that. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <uv.h>
 
 #include "front.h"
 #include "os/os.h"
@@ -198,7 +199,7 @@ static void on_replay_done(struct exchange *exchange, struct http_response *answ
     struct front *front = exchange->context;
     struct dialog *dialog = &front->dialog;
     unsigned before = dialog->step;
-    if (code == -EPERM) {
+    if (code == UV_EPERM) {
         replay_fails(front, exchange_stranger);
     } else if (code < 0) {
         dialog->state = DIALOG_OPEN;

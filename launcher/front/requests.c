@@ -1,8 +1,9 @@
 #include "requests.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "front.h"
 #include "os/os.h"
@@ -273,11 +274,11 @@ static void on_done(struct exchange *exchange, struct http_response *answer, int
     struct front *front = flight->front;
     if (code == 0)
         on_complete(flight, answer);
-    else if (code == -EMSGSIZE)
+    else if (code == UV_EMSGSIZE)
         land_error(flight, "The server's answer is longer than 64 MiB; ask for less.");
-    else if (code == -EPERM)
+    else if (code == UV_EPERM)
         land_unavailable(flight, exchange_stranger);
-    else if (code == -EPROTO || code == -ENOMEM)
+    else if (code == UV_EPROTO || code == UV_ENOMEM)
         land_error(flight, "What listens on the server's port does not speak HTTP as it should.");
     else if (answer->is_stream && answer->sse.id_length > 0 && !flight->answered &&
              flight->generation == front->link.generation && resume(flight, answer))

@@ -1,8 +1,9 @@
 #include "sse.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 static bool is_field(const struct sse *sse, size_t name_length, const char *name) {
     return strlen(name) == name_length && memcmp(sse->line.data, name, name_length) == 0;
@@ -63,7 +64,7 @@ static int dispatch(struct sse *sse, sse_fn fn, void *context) {
         more = fn(sse->data.data, sse->data.length, context);
     buffer_clear(&sse->data, BUFFER_KEPT);
     sse->has_data = sse->other = false;
-    return more ? 0 : -ECANCELED;
+    return more ? 0 : UV_ECANCELED;
 }
 
 static int end_line(struct sse *sse, sse_fn fn, void *context) {
@@ -78,7 +79,7 @@ static int end_line(struct sse *sse, sse_fn fn, void *context) {
     else
         take_field(sse);
     buffer_clear(&sse->line, BUFFER_KEPT);
-    return sse->data.failed ? -ENOMEM : rc;
+    return sse->data.failed ? UV_ENOMEM : rc;
 }
 
 static size_t until_end(const char *bytes, size_t count) {
@@ -100,11 +101,11 @@ int sse_feed(struct sse *sse, const char *bytes, size_t count, size_t limit, sse
         length = until_end(bytes + at, count - at);
         if (length > limit - sse->line.length ||
             sse->line.length + length > limit - sse->data.length)
-            return -EMSGSIZE;
+            return UV_EMSGSIZE;
         buffer_add(&sse->line, bytes + at, length);
         at += length;
         if (sse->line.failed)
-            return -ENOMEM;
+            return UV_ENOMEM;
         if (at == count)
             break;
         sse->after_cr = bytes[at++] == '\r';

@@ -24,8 +24,8 @@ struct sse {
 /* Takes the data of one event, which may have newlines in it. Returns false to stop. */
 typedef bool (*sse_fn)(const char *data, size_t length, void *context);
 
-/* Calls `fn` for each event that carries a message. Returns 0, -EMSGSIZE for an event beyond
- * `limit`, -ENOMEM, or -ECANCELED when `fn` said so. */
+/* Calls `fn` for each event that carries a message. Returns 0, UV_EMSGSIZE for an event beyond
+ * `limit`, UV_ENOMEM, or UV_ECANCELED when `fn` said so. */
 int sse_feed(struct sse *sse, const char *bytes, size_t count, size_t limit, sse_fn fn,
              void *context);
 

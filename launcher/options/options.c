@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uv.h>
+
 #include "nearest.h"
 #include "os/os.h"
 
@@ -336,10 +338,10 @@ static const char *nearest_flag(const char *name, unsigned scopes) {
 static int unknown_word(const char *word, unsigned scopes, struct error *err) {
     const char *meant = strncmp(word, "--", 2) == 0 ? nearest_flag(word + 2, scopes) : NULL;
     if (meant)
-        return error_set(err, -EINVAL, "unknown option '%.100s'; is --%s meant?", word, meant);
+        return error_set(err, UV_EINVAL, "unknown option '%.100s'; is --%s meant?", word, meant);
     if (word[0] == '-')
-        return error_set(err, -EINVAL, "unknown option '%.100s'", word);
-    return error_set(err, -EINVAL,
+        return error_set(err, UV_EINVAL, "unknown option '%.100s'", word);
+    return error_set(err, UV_EINVAL,
                      "unexpected argument '%.100s'; a server's command goes behind \"--\"", word);
 }
 
@@ -364,14 +366,14 @@ static int read_flag(struct options *options, struct words *words, const char *w
     if (knob || flag->argument) {
         value = take_value(words, name + length);
         if (!value)
-            return error_set(err, -EINVAL, "option %s needs a value (%s)", word,
+            return error_set(err, UV_EINVAL, "option %s needs a value (%s)", word,
                              knob ? "milliseconds" : flag->argument);
     } else if (name[length] == '=') {
-        return error_set(err, -EINVAL, "option --%s takes no value", flag->name);
+        return error_set(err, UV_EINVAL, "option --%s takes no value", flag->name);
     }
     valid = knob ? set_interval(options, knob, value) : flag->set(options, value);
     if (!valid && !knob && !flag->lenient)
-        return error_set(err, -EINVAL, "option --%s: '%.100s' is not valid; it takes %s",
+        return error_set(err, UV_EINVAL, "option --%s: '%.100s' is not valid; it takes %s",
                          flag->name, value, flag->takes ? flag->takes : flag->argument);
     if (!valid)
         warn(words->warnings, word, value, knob ? "the default is taken" : "no owner is watched");
@@ -432,11 +434,11 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
     if (options->owner_wrong)
         options->owner = (struct lifecycle_process){0};
     if (rc == 0 && options->http_port == options->ws_port)
-        rc = error_set(err, -EINVAL,
+        rc = error_set(err, UV_EINVAL,
                        "both ports are %u; give --http-port and --ws-port different numbers",
                        (unsigned)options->http_port);
     if (rc == 0 && options->hold_ports && options->ready == READY_PORTS)
-        rc = error_set(err, -EINVAL,
+        rc = error_set(err, UV_EINVAL,
                        "--ready ports tells nothing when the daemon itself listens (--hold-ports); "
                        "use --ready notify or --ready http:/PATH");
     if (rc == 0 && options->owner.pid == 0)

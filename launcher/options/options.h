@@ -63,7 +63,7 @@ struct options {
 };
 
 /* Fills the options from the environment and the words behind the command. `scopes` says which
- * flags it takes. Warnings go to `warnings`, if any. Returns 0, or -EINVAL with the error. */
+ * flags it takes. Warnings go to `warnings`, if any. Returns 0, or UV_EINVAL with the error. */
 int options_parse(struct options *options, unsigned scopes, char **arguments, FILE *warnings,
                   struct error *err);
 

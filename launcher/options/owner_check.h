@@ -5,8 +5,8 @@
 #include "error.h"
 #include "options.h"
 
-/* -ESRCH, with the error: the owner is certainly dead, and a server for it would end at once. 0: it
- * lives, cannot be looked at, or there is none. */
+/* UV_ESRCH, with the error: the owner is certainly dead, and a server for it would end at once. 0:
+ * it lives, cannot be looked at, or there is none. */
 int owner_check(const struct options *options, struct error *err);
 
 #endif

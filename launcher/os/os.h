@@ -3,10 +3,11 @@
  * os/posix/ holds what Linux and macOS share, os/linux/ what only Linux has; other systems add
  * directories of their own. Outside os/ nothing includes a system header.
  *
- * Unless a comment says otherwise: functions return 0 or a negative errno; a `struct error *` may
- * be NULL; output is written only on success, except that text buffers always end up terminated and
- * handles that were not opened read OS_NO_HANDLE; all handles are close-on-exec; no function keeps
- * a pointer to its arguments; all are safe to call from any thread. */
+ * Unless a comment says otherwise: functions return 0 or one of libuv's codes (UV_ENOENT and so on;
+ * on POSIX they are -errno); a `struct error *` may be NULL; output is written only on success,
+ * except that text buffers always end up terminated and handles that were not opened read
+ * OS_NO_HANDLE; all handles are close-on-exec; no function keeps a pointer to its arguments; all
+ * are safe to call from any thread. */
 #ifndef TETHER_OS_H
 #define TETHER_OS_H
 
@@ -35,7 +36,8 @@ struct os_identity {
 };
 
 /* Strict decimal text: digits only, no sign, space or leading zero, nothing behind, within range
- * and above 0. Returns -EINVAL for anything else and -ERANGE for a number no process can have. */
+ * and above 0. Returns UV_EINVAL for anything else and UV_ERANGE for a number no process can have.
+ */
 int os_pid_parse(const char *text, int64_t *pid);
 int os_start_parse(const char *text, uint64_t *start);
 
@@ -44,12 +46,12 @@ int os_start_parse(const char *text, uint64_t *start);
 void os_pid_format(char out[OS_NUMBER_MAX], int64_t pid);
 void os_start_format(char out[OS_NUMBER_MAX], uint64_t start);
 
-/* Who has this pid now, zombies included. -ESRCH: nobody. -EACCES: somebody, but the system does
- * not show who. */
+/* Who has this pid now, zombies included. UV_ESRCH: nobody. UV_EACCES: somebody, but the system
+ * does not show who. */
 int os_identity_of(int64_t pid, struct os_identity *identity);
 int os_identity_self(struct os_identity *identity);
 
-/* The parent of the calling process. -ESRCH when it is outside our pid namespace. */
+/* The parent of the calling process. UV_ESRCH when it is outside our pid namespace. */
 int os_identity_parent(struct os_identity *identity);
 
 /* OS_UNKNOWN is what the system would not tell; it must never be treated as dead. */
@@ -75,22 +77,22 @@ struct os_process {
 };
 
 /* Opens the process and makes sure afterwards that it is the one meant; fills in a start that was
- * unknown if the system shows it. -ESRCH: no such process, or dead, or the pid is another's now.
- * -EACCES: the start cannot be verified. -ENOSYS: no such handles here; poll os_liveness. */
+ * unknown if the system shows it. UV_ESRCH: no such process, or dead, or the pid is another's now.
+ * UV_EACCES: the start cannot be verified. UV_ENOSYS: no such handles here; poll os_liveness. */
 int os_process_open(struct os_process *process, const struct os_identity *identity);
 
-/* Sends the signal to exactly this process. -ESRCH: it has been reaped. */
+/* Sends the signal to exactly this process. UV_ESRCH: it has been reaped. */
 int os_process_signal(const struct os_process *process, int signal_number);
 
-/* Waits until the process has exited: 0, or -ETIMEDOUT. 0 ms asks without waiting, a negative time
- * waits for ever. It may be anybody's child; its status is not collected. */
+/* Waits until the process has exited: 0, or UV_ETIMEDOUT. 0 ms asks without waiting, a negative
+ * time waits for ever. It may be anybody's child; its status is not collected. */
 int os_process_wait(const struct os_process *process, int timeout_ms);
 
 /* Also accepts a process that was never opened, if its handle is OS_NO_HANDLE. */
 void os_process_close(struct os_process *process);
 
-/* Facts about a process. With a known start they are about that process or fail with -ESRCH, also
- * if the pid changes hands meanwhile. -EACCES: the system does not show them to us.
+/* Facts about a process. With a known start they are about that process or fail with UV_ESRCH, also
+ * if the pid changes hands meanwhile. UV_EACCES: the system does not show them to us.
  * Command and executable are made for people: control characters and broken UTF-8 come out as '?',
  * and text cut for space ends in "...". */
 int os_process_command(const struct os_identity *identity, char *out, size_t size);
@@ -101,7 +103,8 @@ int os_process_parent(const struct os_identity *identity, int64_t *parent);
 int os_process_user(const struct os_identity *identity, uint32_t *user);
 uint32_t os_user_self(void);
 
-/* A variable as it was when the process started. -ENOENT: not set. -ENOBUFS: longer than out. */
+/* A variable as it was when the process started. UV_ENOENT: not set. UV_ENOBUFS: longer than out.
+ */
 int os_process_variable(const struct os_identity *identity, const char *name, char *out,
                         size_t size);
 
@@ -113,8 +116,8 @@ typedef bool (*os_identity_fn)(const struct os_identity *identity, void *arg);
 int os_process_each(const char *name, const char *value, os_identity_fn fn, void *arg);
 
 /* Ends a process that an earlier daemon left behind, with all below it: SIGTERM, the grace, then
- * freeze and kill. Blocks until they are gone. -ESRCH: it is gone already. The caller has made sure
- * that it is ours to end. */
+ * freeze and kill. Blocks until they are gone. UV_ESRCH: it is gone already. The caller has made
+ * sure that it is ours to end. */
 int os_orphan_end(const struct os_identity *root, int grace_ms);
 
 /* ---- Starting a program from within another's process ---- */
@@ -164,7 +167,7 @@ int os_instance_path(const char *state_dir, const char *instance, char *out, siz
 /* Opens the directory; its last two levels must be real directories that are ours with no access
  * for others, everything above is the system's. With create, missing ones of the two are made with
  * mode 0700. Nothing is ever repaired: what others could write to before is not trusted after a
- * chmod, so the error names the path, its owner or mode, and the remedy. -ENOENT: not there. */
+ * chmod, so the error names the path, its owner or mode, and the remedy. UV_ENOENT: not there. */
 int os_dir_open(struct os_dir *dir, const char *path, bool create, struct error *err);
 
 /* The same for one level below an open directory. */
@@ -190,15 +193,15 @@ int os_control_remove(const struct os_dir *instance, struct error *err);
 
 /* ---- Files in a private directory ---- */
 
-/* Names are plain: not empty, no slash, not "." or "..". Anything else is -EINVAL. */
+/* Names are plain: not empty, no slash, not "." or "..". Anything else is UV_EINVAL. */
 
 /* Puts the whole content in place or changes nothing and leaves nothing behind. Survives a killed
  * writer, not a power failure: the content is about processes, which do not survive one either. */
 int os_file_write(const struct os_dir *dir, const char *name, const void *data, size_t length,
                   struct error *err);
 
-/* Reads a whole regular file of ours, and terminates it. -EFBIG: length would reach size. -EPERM:
- * not ours, or not a regular file. -ELOOP: a symlink. length may be NULL. */
+/* Reads a whole regular file of ours, and terminates it. UV_EFBIG: length would reach size.
+ * UV_EPERM: not ours, or not a regular file. UV_ELOOP: a symlink. length may be NULL. */
 int os_file_read(const struct os_dir *dir, const char *name, char *out, size_t size,
                  size_t *length);
 
@@ -209,7 +212,7 @@ int os_file_remove(const struct os_dir *dir, const char *name);
  * no other thread writes, such a file belongs to a writer that was killed and can be removed. */
 bool os_file_is_temporary(const char *name);
 
-/* Opens a file of ours for appending, made if missing, and tells its size. -EPERM: not ours. */
+/* Opens a file of ours for appending, made if missing, and tells its size. UV_EPERM: not ours. */
 int os_file_append(const struct os_dir *dir, const char *name, os_handle *handle, uint64_t *size);
 
 /* Gives the entry another name, in place of what has that name. */
@@ -223,7 +226,7 @@ void os_dir_wait(const struct os_dir *dir, int limit_ms);
 
 /* Takes the exclusive lock on a file of the directory, made if missing and never removed, without
  * waiting. The kernel keeps the lock until the last copy of the handle is closed: it passes through
- * fork and, if the handle is inherited, through exec. -EWOULDBLOCK: another holds it. */
+ * fork and, if the handle is inherited, through exec. UV_EAGAIN: another holds it. */
 int os_lock_take(os_handle *lock, const struct os_dir *dir, const char *name, struct error *err);
 
 /* For a process that was started with the lock in an inherited handle: checks that it is that file
@@ -245,13 +248,13 @@ struct os_peer {
     uint32_t group;
 };
 
-/* -ESRCH: the process that connected no longer lives, even if another holds its socket. On kernels
- * without SO_PEERPIDFD (before 6.5) a pid that died and was given away since the connect is not
- * noticed. */
+/* UV_ESRCH: the process that connected no longer lives, even if another holds its socket. On
+ * kernels without SO_PEERPIDFD (before 6.5) a pid that died and was given away since the connect is
+ * not noticed. */
 int os_peer_of(os_handle connection, struct os_peer *peer);
 
 /* Whose process holds the other end of a TCP connection within this machine. Asked when the
- * connection is accepted, it costs some microseconds. -ESRCH: nobody holds it any more (the peer
+ * connection is accepted, it costs some microseconds. UV_ESRCH: nobody holds it any more (the peer
  * has closed it), it is not of this machine, or there is no descriptor or memory left to ask with:
  * such a peer is to be refused, or whoever writes and closes at once, or uses all of it up, would
  * not be asked. Another error: the system does not tell. */
@@ -265,9 +268,9 @@ int os_tcp_server_user(os_handle connection, uint32_t *user);
 /* ---- Ports ---- */
 
 /* Whether a server could listen on 127.0.0.1:port now, with nobody on [::1] or a wildcard address
- * to be reached in its place. -EADDRINUSE: somebody is there. -EAGAIN: nobody is, but connections
- * of one that is gone (and had not set SO_REUSEADDR) block it for up to a minute. -EACCES: the
- * system keeps the port. */
+ * to be reached in its place. UV_EADDRINUSE: somebody is there. UV_EAGAIN: nobody is, but
+ * connections of one that is gone (and had not set SO_REUSEADDR) block it for up to a minute.
+ * UV_EACCES: the system keeps the port. */
 int os_port_try(uint16_t port, struct error *err);
 
 /* A blocking socket that listens on 127.0.0.1. Port 0 lets the system choose; os_socket_port tells
@@ -288,7 +291,7 @@ struct os_port_holder {
     char command[256];
 };
 
-/* -ENOENT: nobody that the system shows; closed connections that still wait do not count. Runs no
+/* UV_ENOENT: nobody that the system shows; closed connections that still wait do not count. Runs no
  * program and asks no privilege. */
 int os_port_holder(uint16_t port, struct os_port_holder *holder);
 
@@ -298,7 +301,7 @@ int os_port_holder(uint16_t port, struct os_port_holder *holder);
 int os_notify_open(const struct os_dir *dir, os_handle *handle, char path[OS_SOCKET_PATH_MAX],
                    struct error *err);
 
-/* Takes one text without waiting: 0, or -EAGAIN when there is none. */
+/* Takes one text without waiting: 0, or UV_EAGAIN when there is none. */
 int os_notify_receive(os_handle handle, char *out, size_t size);
 
 void os_notify_remove(const char *path);
@@ -311,7 +314,7 @@ int os_notify_send(const char *path, const char *text);
 /* Writes all of it. */
 int os_write(os_handle handle, const void *data, size_t length);
 
-/* Writes what goes without waiting: returns the count, or -EAGAIN. Of a terminal that is not ours
+/* Writes what goes without waiting: returns the count, or UV_EAGAIN. Of a terminal that is not ours
  * alone it may wait all the same. */
 int64_t os_write_now(os_handle handle, const void *data, size_t length);
 
@@ -324,7 +327,7 @@ bool os_wait_input(os_handle input, os_handle output);
 /* Whether what is written there is read by nobody, for its reader has gone. */
 bool os_reader_gone(os_handle output);
 
-/* Returns the count, 0 at the end, or -errno (-EAGAIN: nothing is there now). */
+/* Returns the count, 0 at the end, or a negative code (UV_EAGAIN: nothing is there now). */
 int64_t os_read(os_handle handle, void *out, size_t size);
 
 /* Seconds of the system's clock as a date and time of day. */

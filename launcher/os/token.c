@@ -3,9 +3,10 @@
  * One number has one spelling: a canonical decimal, as the format functions write it. */
 #include "os.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+
+#include <uv.h>
 
 /* The largest value of pid_t, which is an int on all systems we know. */
 #define PID_LARGEST INT32_MAX
@@ -14,10 +15,10 @@ static int parse_number(const char *text, uint64_t largest, uint64_t *number) {
     uint64_t value = 0;
     bool fits = true;
     if (!text || text[0] < '1' || text[0] > '9')
-        return -EINVAL;
+        return UV_EINVAL;
     for (const char *p = text; *p; p++) {
         if (*p < '0' || *p > '9')
-            return -EINVAL;
+            return UV_EINVAL;
         uint64_t digit = (uint64_t)(*p - '0');
         if (value > (largest - digit) / 10)
             fits = false;
@@ -25,7 +26,7 @@ static int parse_number(const char *text, uint64_t largest, uint64_t *number) {
             value = value * 10 + digit;
     }
     if (!fits)
-        return -ERANGE;
+        return UV_ERANGE;
     *number = value;
     return 0;
 }

@@ -1,15 +1,16 @@
 #include "lines.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 enum { KEPT_CAPACITY = 1024 }; /* what an idle connection may hold on to */
 
 static int append(struct lines *lines, const char *bytes, size_t count) {
     size_t needed = lines->length + count + 1;
     if (lines->length + count > LINES_MAX + 1) /* one more for a CR that may go */
-        return -EMSGSIZE;
+        return UV_EMSGSIZE;
     if (needed > lines->capacity) {
         size_t capacity = lines->capacity ? lines->capacity : 256;
         char *data;
@@ -17,7 +18,7 @@ static int append(struct lines *lines, const char *bytes, size_t count) {
             capacity *= 2;
         data = realloc(lines->data, capacity);
         if (!data)
-            return -ENOMEM;
+            return UV_ENOMEM;
         lines->data = data;
         lines->capacity = capacity;
     }
@@ -33,8 +34,8 @@ static int hand_out(struct lines *lines, lines_fn fn, void *context) {
     if (length > 0 && lines->data[length - 1] == '\r')
         lines->data[--length] = 0;
     if (length > LINES_MAX)
-        return -EMSGSIZE;
-    return fn(lines->data, length, context) ? 0 : -ECANCELED;
+        return UV_EMSGSIZE;
+    return fn(lines->data, length, context) ? 0 : UV_ECANCELED;
 }
 
 int lines_feed(struct lines *lines, const char *bytes, size_t count, lines_fn fn, void *context) {

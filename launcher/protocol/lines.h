@@ -21,8 +21,9 @@ struct lines {
 /* Takes one line, terminated and without its newline (or CR LF); returns false to stop. */
 typedef bool (*lines_fn)(const char *line, size_t length, void *context);
 
-/* Feeds bytes and calls `fn` for each line that they complete. Returns 0, -EMSGSIZE when a line is
- * too long, -ENOMEM, or -ECANCELED when `fn` said so; after any of these the stream is useless. */
+/* Feeds bytes and calls `fn` for each line that they complete. Returns 0, UV_EMSGSIZE when a line
+ * is too long, UV_ENOMEM, or UV_ECANCELED when `fn` said so; after any of these the stream is
+ * useless. */
 int lines_feed(struct lines *lines, const char *bytes, size_t count, lines_fn fn, void *context);
 
 void lines_finish(struct lines *lines);

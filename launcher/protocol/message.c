@@ -6,21 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uv.h>
+
 json_t *message_parse(const char *line, size_t length, struct error *err) {
     json_error_t why;
     json_t *message = NULL;
     if (memchr(line, 0, length)) {
-        error_set(err, -EINVAL, "this line is no JSON: it has a NUL byte in it");
+        error_set(err, UV_EINVAL, "this line is no JSON: it has a NUL byte in it");
         return NULL;
     }
     message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
     if (!message) {
-        error_set(err, -EINVAL, "this line is no JSON: %s (at byte %d)", why.text, why.position);
+        error_set(err, UV_EINVAL, "this line is no JSON: %s (at byte %d)", why.text, why.position);
         return NULL;
     }
     if (!json_is_object(message)) {
         json_decref(message);
-        error_set(err, -EINVAL, "a message must be a JSON object, like {\"type\":\"hello\",…}");
+        error_set(err, UV_EINVAL, "a message must be a JSON object, like {\"type\":\"hello\",…}");
         return NULL;
     }
     return message;
@@ -98,12 +100,12 @@ bool hello_parse(const json_t *message, struct hello *hello, struct error *err) 
         .resume = message_text(message, "resume"),
     };
     if (pid && (!json_is_integer(pid) || hello->pid <= 0 || hello->pid > INT32_MAX)) {
-        error_set(err, -EINVAL, "hello: \"pid\" must be the number of a process");
+        error_set(err, UV_EINVAL, "hello: \"pid\" must be the number of a process");
         return false;
     }
     if ((start[0] || json_is_number(json_object_get(message, "start"))) &&
         !parse_start(start, &hello->start)) {
-        error_set(err, -EINVAL, "hello: \"start\" must be a number in quotes");
+        error_set(err, UV_EINVAL, "hello: \"start\" must be a number in quotes");
         return false;
     }
     return true;

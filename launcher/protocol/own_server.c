@@ -1,6 +1,6 @@
 #include "own_server.h"
 
-#include <errno.h>
+#include <uv.h>
 
 #include "os/os.h"
 
@@ -10,7 +10,7 @@ int own_server_check(const uv_tcp_t *tcp) {
     int rc = uv_fileno((const uv_handle_t *)tcp, &handle);
     if (rc == 0)
         rc = os_tcp_server_user((os_handle)handle, &user);
-    if (rc == -ESRCH)
-        return -ECONNRESET;
-    return rc == 0 && user != os_user_self() ? -EPERM : 0;
+    if (rc == UV_ESRCH)
+        return UV_ECONNRESET;
+    return rc == 0 && user != os_user_self() ? UV_EPERM : 0;
 }

@@ -5,8 +5,8 @@
 
 #include <uv.h>
 
-/* 0: of our own user, or the system does not tell. -EPERM: of another user. -ECONNRESET: it is gone
- * already. */
+/* 0: of our own user, or the system does not tell. UV_EPERM: of another user. UV_ECONNRESET: it is
+ * gone already. */
 int own_server_check(const uv_tcp_t *tcp);
 
 #endif

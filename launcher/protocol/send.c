@@ -1,8 +1,9 @@
 #include "send.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "message.h"
 
@@ -26,7 +27,7 @@ static int send_later(uv_stream_t *stream, const char *bytes, size_t count,
     uv_buf_t buf;
     int rc;
     if (!outgoing)
-        return -ENOMEM;
+        return UV_ENOMEM;
     memcpy(outgoing->bytes, bytes, count);
     outgoing->then = then;
     outgoing->write.data = outgoing;
@@ -53,7 +54,7 @@ int line_send(uv_stream_t *stream, const char *line, size_t length) {
 int message_send(uv_stream_t *stream, json_t *message) {
     size_t length = 0;
     char *line = message_line(message, &length);
-    int rc = line ? line_send(stream, line, length) : -ENOMEM;
+    int rc = line ? line_send(stream, line, length) : UV_ENOMEM;
     free(line);
     return rc;
 }

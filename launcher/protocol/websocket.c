@@ -1,8 +1,9 @@
 #include "websocket.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "utf8.h"
 
@@ -29,7 +30,7 @@ void websocket_reader_finish(struct websocket_reader *reader) {
 static int refuse(struct websocket_reader *reader, enum websocket_code code, const char *why) {
     reader->code = code;
     reader->why = why;
-    return -EPROTO;
+    return UV_EPROTO;
 }
 
 /* ---- the header ---- */
@@ -162,7 +163,7 @@ static int reserve(struct websocket_reader *reader, size_t count) {
     data = realloc(reader->data, capacity);
     if (!data) {
         refuse(reader, WEBSOCKET_INTERNAL, "out of memory");
-        return -ENOMEM;
+        return UV_ENOMEM;
     }
     reader->data = data;
     reader->capacity = capacity;
@@ -265,7 +266,7 @@ static int end_control(struct websocket_reader *reader, websocket_fn fn, void *c
         reader->code = (enum websocket_code)code;
         reader->closed = true;
     }
-    return fn(context, opcode, payload, length) ? 0 : -ECANCELED;
+    return fn(context, opcode, payload, length) ? 0 : UV_ECANCELED;
 }
 
 static int end_message(struct websocket_reader *reader, websocket_fn fn, void *context) {
@@ -275,7 +276,7 @@ static int end_message(struct websocket_reader *reader, websocket_fn fn, void *c
     if (rc < 0)
         return rc;
     reader->data[reader->length] = 0;
-    rc = fn(context, WEBSOCKET_TEXT, reader->data, reader->length) ? 0 : -ECANCELED;
+    rc = fn(context, WEBSOCKET_TEXT, reader->data, reader->length) ? 0 : UV_ECANCELED;
     reader->in_message = false;
     reader->length = reader->checked = 0;
     if (reader->capacity > KEPT_CAPACITY)

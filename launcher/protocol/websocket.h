@@ -76,8 +76,9 @@ void websocket_reader_init(struct websocket_reader *reader, enum websocket_peer 
 void websocket_reader_finish(struct websocket_reader *reader);
 
 /* Feeds bytes, which it changes (masks are taken off in place). 0: all were taken; what comes after
- * a close frame is ignored. -EPROTO: the peer broke the rules, code and why say how. -ECANCELED:
- * `fn` said stop. -ENOMEM: code and why are set, too. After any of these the stream is useless. */
+ * a close frame is ignored. UV_EPROTO: the peer broke the rules, code and why say how.
+ * UV_ECANCELED: `fn` said stop. UV_ENOMEM: code and why are set, too. After any of these the stream
+ * is useless. */
 int websocket_feed(struct websocket_reader *reader, char *bytes, size_t count, websocket_fn fn,
                    void *context);
 

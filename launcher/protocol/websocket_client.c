@@ -1,7 +1,8 @@
 #include "websocket_client.h"
 
-#include <errno.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "os/os.h"
 #include "own_server.h"
@@ -20,8 +21,8 @@ static void on_connected(uv_connect_t *request, int status) {
     status = own_server_check(&stream->tcp);
     if (status < 0) {
         websocket_stream_fail(stream, status,
-                              status == -EPERM ? "a program of another user listens on the port"
-                                               : "the server closed the connection at once");
+                              status == UV_EPERM ? "a program of another user listens on the port"
+                                                 : "the server closed the connection at once");
         return;
     }
     websocket_stream_start(stream);
@@ -32,7 +33,7 @@ static void on_head(void *context, const char *head, size_t length) {
     struct websocket_client *client = context;
     struct error err;
     int rc = head ? websocket_response(head, length, client->key, &err)
-                  : error_set(&err, -EPROTO, "the server's answer is too long");
+                  : error_set(&err, UV_EPROTO, "the server's answer is too long");
     if (rc < 0) {
         websocket_stream_abort(&client->stream, rc, err.message);
         return;
@@ -70,7 +71,7 @@ static int begin(struct websocket_client *client, const struct websocket_client_
         websocket_request(client->request, sizeof client->request, options->port,
                           options->path ? options->path : "/editor", options->token, client->key);
     if (client->request_length == 0)
-        return error_set(err, -EINVAL, "the path or the token is nothing that can be sent");
+        return error_set(err, UV_EINVAL, "the path or the token is nothing that can be sent");
     uv_ip4_addr("127.0.0.1", options->port, &address);
     client->connect.data = client;
     rc = uv_tcp_connect(&client->connect, &client->stream.tcp, (const struct sockaddr *)&address,
@@ -101,7 +102,7 @@ int websocket_client_send(struct websocket_client *client, const char *text, siz
 static bool cancel(struct websocket_client *client) {
     if (client->stream.state != WEBSOCKET_STREAM_HEAD)
         return false;
-    websocket_stream_fail(&client->stream, -ECANCELED, "closed before it was open");
+    websocket_stream_fail(&client->stream, UV_ECANCELED, "closed before it was open");
     return true;
 }
 

@@ -25,11 +25,11 @@ struct websocket_client_events {
     void (*on_message)(void *context, struct websocket_client *client, char *text, size_t length);
 
     /* How it ended: a close code (1000 and up) if there was a closing handshake or we refused what
-     * came, else a negative errno. -ECONNREFUSED: nobody listens, or no such server; -EACCES: the
-     * server does not want us, the token may be an old one; -EPERM: a program of another user,
-     * which was told nothing; -ETIMEDOUT: no handshake in time, or silence; -ECONNRESET: the
-     * connection was lost; -ECANCELED: closed before it was open; -EPROTO: what answers is no
-     * WebSocket server. The reason is for people. */
+     * came, else a negative code. UV_ECONNREFUSED: nobody listens, or no such server; UV_EACCES:
+     * the server does not want us, the token may be an old one; UV_EPERM: a program of another
+     * user, which was told nothing; UV_ETIMEDOUT: no handshake in time, or silence; UV_ECONNRESET:
+     * the connection was lost; UV_ECANCELED: closed before it was open; UV_EPROTO: what answers is
+     * no WebSocket server. The reason is for people. */
     void (*on_close)(void *context, struct websocket_client *client, int code, const char *why);
 };
 
@@ -59,8 +59,8 @@ void websocket_client_open(struct websocket_client *client, uv_loop_t *loop,
 bool websocket_client_is_open(const struct websocket_client *client);
 
 /* Sends a text message (UTF-8) without waiting: what does not go out at once is copied and goes
- * later. Negative, with nothing sent: -ENOTCONN, not open yet; -EPIPE, closing; -EMSGSIZE;
- * -ENOBUFS, the server does not read, and the connection closes now; -ENOMEM. */
+ * later. Negative, with nothing sent: UV_ENOTCONN, not open yet; UV_EPIPE, closing; UV_EMSGSIZE;
+ * UV_ENOBUFS, the server does not read, and the connection closes now; UV_ENOMEM. */
 int websocket_client_send(struct websocket_client *client, const char *text, size_t length);
 
 /* Says goodbye in order; on_close follows within close_ms, also before it was open. */

@@ -1,8 +1,9 @@
 #include "websocket_handshake.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "base64.h"
 #include "sha1.h"
@@ -233,8 +234,8 @@ static bool read_header(const struct line *line, const char *accept,
 static int refused(int status, const struct line *line, struct error *err) {
     int length = (int)line->length - 9, shown = length < 80 ? length : 80;
     bool is_ours = status == 401 || status == 403;
-    return error_set(err, is_ours ? -EACCES : -ECONNREFUSED, "the server answers \"%.*s\"%s", shown,
-                     line->text + 9,
+    return error_set(err, is_ours ? UV_EACCES : UV_ECONNREFUSED, "the server answers \"%.*s\"%s",
+                     shown, line->text + 9,
                      is_ours ? ": the token is not that of the server that runs now, or it is not "
                                "our own"
                              : "");
@@ -246,15 +247,15 @@ int websocket_response(const char *head, size_t length, const char *key, struct 
     struct line line;
     int status = next_line(&head, &length, &line) ? read_status(&line) : 0;
     if (status == 0)
-        return error_set(err, -EPROTO, "what answers there does not speak HTTP");
+        return error_set(err, UV_EPROTO, "what answers there does not speak HTTP");
     if (status != 101)
         return refused(status, &line, err);
     websocket_accept(key, accept);
     while (length > 2)
         if (!next_line(&head, &length, &line) || !read_header(&line, accept, &answer))
-            return error_set(err, -EPROTO, "the server's answer has a broken header");
+            return error_set(err, UV_EPROTO, "the server's answer has a broken header");
     if (!answer.fits || answer.upgrades != 1 || answer.connections != 1 || answer.accepts != 1)
-        return error_set(err, -EPROTO,
+        return error_set(err, UV_EPROTO,
                          "the server's answer is not for this WebSocket: is it a cache, or "
                          "another program?");
     return 0;

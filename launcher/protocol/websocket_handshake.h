@@ -50,8 +50,8 @@ int websocket_upgrade_check(const struct websocket_upgrade *upgrade, const char 
 size_t websocket_request(char *out, size_t size, uint16_t port, const char *path, const char *token,
                          const char *key);
 
-/* Checks the head of the response, as long as websocket_head_length says. -EACCES: the server
- * answers 401 or 403. -ECONNREFUSED: it answers something else, but not 101. -EPROTO: what it
+/* Checks the head of the response, as long as websocket_head_length says. UV_EACCES: the server
+ * answers 401 or 403. UV_ECONNREFUSED: it answers something else, but not 101. UV_EPROTO: what it
  * answers is no proper HTTP, or not for this key. */
 int websocket_response(const char *head, size_t length, const char *key, struct error *err);
 

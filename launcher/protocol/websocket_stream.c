@@ -1,9 +1,10 @@
 #include "websocket_stream.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "os/os.h"
 #include "utf8.h"
@@ -71,7 +72,7 @@ static void drain(struct websocket_stream *stream) {
     stream->state = WEBSOCKET_STREAM_DRAINING;
     uv_timer_start(&stream->timer, on_timer, stream->limits.close_ms, 0);
     if (uv_shutdown(&stream->shutdown, (uv_stream_t *)&stream->tcp, on_shut_down) < 0)
-        websocket_stream_fail(stream, -ECONNRESET, "");
+        websocket_stream_fail(stream, UV_ECONNRESET, "");
 }
 
 /* ---- sending ---- */
@@ -91,7 +92,7 @@ static void on_sent(uv_write_t *write, int status) {
     if (stream->state == WEBSOCKET_STREAM_ENDED)
         return;
     if (status < 0)
-        end_because(stream, -ECONNRESET, "the connection broke");
+        end_because(stream, UV_ECONNRESET, "the connection broke");
     else if (stream->pong_waits && stream->state == WEBSOCKET_STREAM_OPEN)
         send_pong(stream);
 }
@@ -131,8 +132,8 @@ static int64_t try_write(struct websocket_stream *stream, uv_buf_t *bufs, unsign
     if (rc == UV_EAGAIN)
         return 0;
     if (rc < 0)
-        websocket_stream_fail(stream, -ECONNRESET, "the connection broke");
-    return rc < 0 ? -EPIPE : rc;
+        websocket_stream_fail(stream, UV_ECONNRESET, "the connection broke");
+    return rc < 0 ? UV_EPIPE : rc;
 }
 
 /* Sends header and payload from where they are, and copies what does not go out at once. */
@@ -151,8 +152,8 @@ static int write_plain(struct websocket_stream *stream, const char *header, size
     rest = make_outgoing(stream, header_length - skipped + length - gone);
     if (!rest) {
         /* Half a frame is out, so that nothing can follow. */
-        websocket_stream_fail(stream, -ENOMEM, "out of memory");
-        return -ENOMEM;
+        websocket_stream_fail(stream, UV_ENOMEM, "out of memory");
+        return UV_ENOMEM;
     }
     memcpy(rest->bytes, header + skipped, header_length - skipped);
     if (length > gone)
@@ -169,11 +170,11 @@ static int write_masked(struct websocket_stream *stream, enum websocket_opcode o
     uv_buf_t buf;
     int64_t sent;
     if (os_random(mask, sizeof mask) < 0)
-        return -EIO;
+        return UV_EIO;
     used = websocket_header(header, opcode, length, mask);
     outgoing = make_outgoing(stream, used + length);
     if (!outgoing)
-        return -ENOMEM;
+        return UV_ENOMEM;
     memcpy(outgoing->bytes, header, used);
     if (length)
         memcpy(outgoing->bytes + used, payload, length);
@@ -216,13 +217,13 @@ void websocket_stream_write(struct websocket_stream *stream, const char *bytes, 
 
 int websocket_stream_send(struct websocket_stream *stream, const char *text, size_t length) {
     if (stream->state != WEBSOCKET_STREAM_OPEN)
-        return stream->state == WEBSOCKET_STREAM_HEAD ? -ENOTCONN : -EPIPE;
+        return stream->state == WEBSOCKET_STREAM_HEAD ? UV_ENOTCONN : UV_EPIPE;
     if (length > stream->limits.message)
-        return -EMSGSIZE;
+        return UV_EMSGSIZE;
     if (stream->queued > 0 &&
         (stream->queued > stream->limits.queue || length > stream->limits.queue - stream->queued)) {
         websocket_stream_close(stream, WEBSOCKET_POLICY, "does not read what it is sent");
-        return -ENOBUFS;
+        return UV_ENOBUFS;
     }
     return write_frame(stream, WEBSOCKET_TEXT, text, length);
 }
@@ -260,7 +261,7 @@ static void feed(struct websocket_stream *stream, char *bytes, size_t count) {
     stream->heard_at = uv_now(stream->timer.loop);
     stream->silences = 0;
     rc = websocket_feed(&stream->reader, bytes, count, on_frame, stream);
-    if ((rc == -EPROTO || rc == -ENOMEM) && stream->state <= WEBSOCKET_STREAM_CLOSING) {
+    if ((rc == UV_EPROTO || rc == UV_ENOMEM) && stream->state <= WEBSOCKET_STREAM_CLOSING) {
         if (stream->state == WEBSOCKET_STREAM_OPEN) {
             explain(stream, (int)stream->reader.code, stream->reader.why);
             send_close(stream, stream->reader.code, stream->reader.why);
@@ -294,7 +295,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
 static void on_read(uv_stream_t *handle, ssize_t count, const uv_buf_t *buf) {
     struct websocket_stream *stream = handle->data;
     if (count < 0)
-        end_because(stream, -ECONNRESET,
+        end_because(stream, UV_ECONNRESET,
                     count == UV_EOF ? "the other side went away without a goodbye"
                                     : "the connection broke");
     else if (count > 0 && stream->state == WEBSOCKET_STREAM_HEAD)
@@ -313,7 +314,7 @@ static void on_tick(struct websocket_stream *stream) {
     if (stream->silences == 0 && quiet < next) {
         next -= quiet;
     } else if (++stream->silences >= SILENCES_MOST) {
-        end_because(stream, -ETIMEDOUT, "the other side is silent");
+        end_because(stream, UV_ETIMEDOUT, "the other side is silent");
         return;
     } else {
         write_frame(stream, WEBSOCKET_PING, NULL, 0);
@@ -327,7 +328,7 @@ static void on_timer(uv_timer_t *timer) {
     if (stream->state == WEBSOCKET_STREAM_OPEN)
         on_tick(stream);
     else
-        end_because(stream, -ETIMEDOUT, "no handshake in time");
+        end_because(stream, UV_ETIMEDOUT, "no handshake in time");
 }
 
 /* ---- the owner's side ---- */
@@ -362,7 +363,7 @@ void websocket_stream_init(struct websocket_stream *stream, uv_loop_t *loop,
 void websocket_stream_start(struct websocket_stream *stream) {
     uv_tcp_nodelay(&stream->tcp, 1);
     if (uv_read_start((uv_stream_t *)&stream->tcp, on_alloc, on_read) < 0)
-        websocket_stream_fail(stream, -ECONNRESET, "the connection broke");
+        websocket_stream_fail(stream, UV_ECONNRESET, "the connection broke");
 }
 
 void websocket_stream_open(struct websocket_stream *stream) {

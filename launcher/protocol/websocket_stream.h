@@ -68,7 +68,7 @@ struct websocket_stream {
     char pong[WEBSOCKET_CONTROL_MAX];
     struct websocket_reader reader;
     size_t head_length; /* what has come of it, at the start of the buffer */
-    int code;           /* how it ended: a close code, or a negative errno */
+    int code;           /* how it ended: a close code, or a negative code */
     char why[192];
     char buffer[16384];
 };
@@ -91,8 +91,8 @@ void websocket_stream_open(struct websocket_stream *stream);
 /* Ends a stream that is not open in order, when what was written has gone. */
 void websocket_stream_refuse(struct websocket_stream *stream, int code, const char *why);
 
-/* Sends a text message without waiting. -ENOTCONN: not open yet. -EPIPE: not open any more.
- * -EMSGSIZE: too long. -ENOBUFS: the peer does not read; the stream closes now. -ENOMEM. */
+/* Sends a text message without waiting. UV_ENOTCONN: not open yet. UV_EPIPE: not open any more.
+ * UV_EMSGSIZE: too long. UV_ENOBUFS: the peer does not read; the stream closes now. UV_ENOMEM. */
 int websocket_stream_send(struct websocket_stream *stream, const char *text, size_t length);
 
 /* Says goodbye; does nothing if that has been done. Before the stream is open it just ends. */

@@ -1,10 +1,11 @@
 /* `tether serve`: sockets, readiness, and an orderly end. */
 #include "serve.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "exit_code.h"
 #include "protocol/version.h"
@@ -32,7 +33,7 @@ static int explain_busy(uint16_t port, struct error *err) {
     struct os_port_holder holder;
     if (os_port_holder(port, &holder) < 0 || holder.identity.pid == 0)
         return err->code;
-    return error_set(err, -EADDRINUSE,
+    return error_set(err, UV_EADDRINUSE,
                      "port %u is in use by process %lld (%.160s): stop it, or choose other ports "
                      "with --http-port and --ws-port",
                      (unsigned)port, (long long)holder.identity.pid, holder.command);
@@ -42,7 +43,7 @@ static int open_port(os_handle *handle, uint16_t port, struct error *err) {
     int rc = os_port_try(port, err);
     if (rc == 0)
         rc = os_listen(handle, port, SERVE_BACKLOG, err);
-    return rc == -EADDRINUSE ? explain_busy(port, err) : rc;
+    return rc == UV_EADDRINUSE ? explain_busy(port, err) : rc;
 }
 
 /* The socket for this place: handed down, or opened here. */
@@ -51,7 +52,7 @@ static int get_socket(os_handle *handle, int place, uint16_t *port, struct error
         return open_port(handle, *port, err);
     *handle = FIRST_LISTEN_FD + place;
     if (os_socket_port(*handle, port) < 0)
-        return error_set(err, -EINVAL,
+        return error_set(err, UV_EINVAL,
                          "the file that was handed down as number %d (LISTEN_FDS) is no socket",
                          FIRST_LISTEN_FD + place);
     return 0;
@@ -195,7 +196,7 @@ int command_serve(const struct options *options) {
     struct error err = {0};
     int rc;
     if (!serve) {
-        error_set(&err, -ENOMEM, "out of memory");
+        error_set(&err, UV_ENOMEM, "out of memory");
         return exit_failing(EXIT_FAILED, &err);
     }
     init(serve, options);
@@ -208,6 +209,6 @@ int command_serve(const struct options *options) {
         stop(serve);
     finish(serve);
     if (rc < 0)
-        return exit_failing(rc == -EADDRINUSE ? EXIT_PORT_HELD : EXIT_FAILED, &err);
+        return exit_failing(rc == UV_EADDRINUSE ? EXIT_PORT_HELD : EXIT_FAILED, &err);
     return EXIT_FINE;
 }

@@ -4,11 +4,12 @@
 
 #include "os/os.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <windows.h>
+
+#include <uv.h>
 
 void os_handle_close(os_handle *handle) {
     if (*handle != OS_NO_HANDLE)
@@ -19,7 +20,7 @@ void os_handle_close(os_handle *handle) {
 int os_identity_self(struct os_identity *identity) {
     FILETIME created, exited, kernel, user;
     if (!GetProcessTimes(GetCurrentProcess(), &created, &exited, &kernel, &user))
-        return -EACCES;
+        return UV_EACCES;
     identity->pid = GetCurrentProcessId();
     identity->start = (uint64_t)created.dwHighDateTime << 32 | created.dwLowDateTime;
     return 0;
@@ -27,7 +28,7 @@ int os_identity_self(struct os_identity *identity) {
 
 int os_process_command(const struct os_identity *identity, char *out, size_t size) {
     if (identity->pid != GetCurrentProcessId())
-        return -ENOSYS;
+        return UV_ENOSYS;
     snprintf(out, size, "%s", GetCommandLineA());
     return 0;
 }
@@ -39,7 +40,7 @@ uint32_t os_user_self(void) {
 int os_tcp_server_user(os_handle connection, uint32_t *user) {
     (void)connection;
     (void)user;
-    return -ENOSYS;
+    return UV_ENOSYS;
 }
 
 int64_t os_clock_ms(void) {
@@ -51,7 +52,7 @@ int64_t os_clock_ms(void) {
 struct os_error_text os_error_text(int code) {
     struct os_error_text text;
     snprintf(text.text, sizeof text.text, "%s",
-             code == -ENOSYS ? "Tether starts no servers on Windows yet" : strerror(abs(code)));
+             code == UV_ENOSYS ? "Tether starts no servers on Windows yet" : strerror(abs(code)));
     return text;
 }
 
@@ -61,7 +62,7 @@ int os_random(void *out, size_t size) {
         unsigned int word;
         size_t part = size < sizeof word ? size : sizeof word;
         if (rand_s(&word) != 0)
-            return -EIO;
+            return UV_EIO;
         memcpy(at, &word, part);
         at += part;
         size -= part;
@@ -82,7 +83,7 @@ int os_child_start(struct os_child *child, const char *path, char *const *words,
     (void)words;
     (void)environment;
     *child = (struct os_child){.output = OS_NO_HANDLE};
-    return -ENOSYS;
+    return UV_ENOSYS;
 }
 
 void os_child_finish(struct os_child *child, bool kill_first) {

@@ -1,8 +1,9 @@
 #include "http_connection.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 enum {
     BACKLOG = 511,
@@ -327,7 +328,7 @@ static bool is_stranger(const struct http_connection *connection) {
     int rc = uv_fileno((const uv_handle_t *)&connection->tcp, &handle);
     if (rc == 0)
         rc = os_tcp_peer_user((os_handle)handle, &user);
-    return rc == -ESRCH || (rc == 0 && user != os_user_self());
+    return rc == UV_ESRCH || (rc == 0 && user != os_user_self());
 }
 
 static void begin_connection(struct http_connection *connection) {

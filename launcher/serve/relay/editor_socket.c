@@ -1,9 +1,10 @@
 #include "editor_socket.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <uv.h>
 
 #include "upgrade.h"
 
@@ -34,7 +35,7 @@ static void answer(struct editor_socket *socket, int status, const char *why) {
                           status == 426 ? ", Upgrade" : "", (unsigned)strlen(why) + 1, why);
     if (length > 0 && (size_t)length < sizeof text)
         websocket_stream_write(&socket->stream, text, (size_t)length);
-    websocket_stream_refuse(&socket->stream, -EACCES, why);
+    websocket_stream_refuse(&socket->stream, UV_EACCES, why);
 }
 
 static void welcome(struct editor_socket *socket, const char *accept) {
@@ -76,7 +77,7 @@ static void make_room(struct editor_socket_server *server) {
     if (refused)
         oldest = refused;
     if (oldest)
-        websocket_stream_abort(&oldest->stream, -ETIMEDOUT, "too many wait to be let in");
+        websocket_stream_abort(&oldest->stream, UV_ETIMEDOUT, "too many wait to be let in");
 }
 
 static void on_head(void *context, const char *head, size_t length) {
@@ -160,7 +161,7 @@ static bool is_stranger(const struct editor_socket *socket) {
     uint32_t user = os_user_self();
     if (uv_fileno((const uv_handle_t *)&socket->stream.tcp, &handle) < 0)
         return true;
-    return os_tcp_peer_user((os_handle)handle, &user) == -ESRCH || user != os_user_self();
+    return os_tcp_peer_user((os_handle)handle, &user) == UV_ESRCH || user != os_user_self();
 }
 
 static void on_connection(uv_stream_t *listener, int status) {
@@ -173,7 +174,7 @@ static void on_connection(uv_stream_t *listener, int status) {
     if (!socket)
         return;
     if (uv_accept(listener, (uv_stream_t *)&socket->stream.tcp) < 0) {
-        websocket_stream_abort(&socket->stream, -ECONNRESET, "gone before it was there");
+        websocket_stream_abort(&socket->stream, UV_ECONNRESET, "gone before it was there");
         return;
     }
     websocket_stream_start(&socket->stream);
@@ -190,7 +191,7 @@ int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, o
     int rc;
     if (length == 0 || length >= sizeof server->token) {
         os_handle_close(&listener);
-        return error_set(err, -EINVAL, "the editors' port needs a token of 1 to %u characters",
+        return error_set(err, UV_EINVAL, "the editors' port needs a token of 1 to %u characters",
                          (unsigned)sizeof server->token - 1);
     }
     memcpy(server->token, token, length + 1);

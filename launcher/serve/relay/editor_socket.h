@@ -48,17 +48,17 @@ struct editor_socket_server {
 
 /* Starts to serve on a listening socket, which it takes over also when it fails. The memory of the
  * server must be zeroed before, except for what may be set, and must stay until the loop has let go
- * of it after finish. The events must stay as long; the token is copied. -EINVAL: no token, or too
- * long.
+ * of it after finish. The events must stay as long; the token is copied. UV_EINVAL: no token, or
+ * too long.
  */
 int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, os_handle listener,
                          const char *token, const struct editor_socket_events *events,
                          void *context, struct error *err);
 
 /* Sends a text message (UTF-8) without ever waiting: what does not go out at once is copied and
- * goes later. Negative, with nothing sent: -EPIPE, the socket is closing, on_close is to come;
- * -EMSGSIZE, longer than a message may be; -ENOBUFS, the editor does not read, and the socket
- * closes now (1008); -ENOMEM. */
+ * goes later. Negative, with nothing sent: UV_EPIPE, the socket is closing, on_close is to come;
+ * UV_EMSGSIZE, longer than a message may be; UV_ENOBUFS, the editor does not read, and the socket
+ * closes now (1008); UV_ENOMEM. */
 int editor_socket_send(struct editor_socket *socket, const char *text, size_t length);
 
 /* Says goodbye with a code (1000, 1001, 1008, 1011, 4000–4999…) and a reason of at most 123 bytes
