@@ -2,8 +2,8 @@
 
 #include <uv.h>
 
-#include "session/bell.h"
 #include "engine/variant.h"
+#include "session/bell.h"
 
 enum {
     ENGINE_US = 997,      /* what the engine sleeps while we wait; a number that nobody else sets */
