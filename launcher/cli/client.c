@@ -103,13 +103,13 @@ static int connect_to(struct client *client, const char *path) {
 
 int client_init(struct client *client, const struct options *options, struct error *err) {
     struct os_dir dir;
-    char path[OS_SOCKET_PATH_MAX];
+    char path[OS_ENDPOINT_MAX];
     int rc = client_dir(&dir, options, false, err);
     if (rc == UV_ENOENT)
         return nobody(options, err);
     if (rc < 0)
         return rc;
-    rc = os_control_path(&dir, false, path, sizeof path, err);
+    rc = os_control_name(&dir, false, path, err);
     os_dir_finish(&dir);
     if (rc < 0)
         return rc == UV_ENOENT ? nobody(options, err) : rc;

@@ -46,18 +46,18 @@ static enum outcome give_up(struct launch *launch, int code, const char *message
     return DONE;
 }
 
-static void control_path(const struct launch *launch, char path[OS_SOCKET_PATH_MAX]) {
+static void control_path(const struct launch *launch, char path[OS_ENDPOINT_MAX]) {
     struct os_dir dir;
     path[0] = 0;
     if (client_dir(&dir, &launch->options, false, NULL) == 0) {
-        os_control_path(&dir, false, path, OS_SOCKET_PATH_MAX, NULL);
+        os_control_name(&dir, false, path, NULL);
         os_dir_finish(&dir);
     }
 }
 
 static enum outcome adopted(struct launch *launch, const json_t *state, const char *message) {
     const json_t *server = json_object_get(state, "server");
-    char path[OS_SOCKET_PATH_MAX];
+    char path[OS_ENDPOINT_MAX];
     control_path(launch, path);
     launch->result = json_pack(
         "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s}", "result", "adopted", "code", 0, "message",
@@ -319,7 +319,7 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
         if (owner->pid || is_older)
             state = renewed(client, state);
         if (!is_settled(state)) {
-            char path[OS_SOCKET_PATH_MAX];
+            char path[OS_ENDPOINT_MAX];
             control_path(launch, path);
             announce(json_pack("{s:s}", "listening", path));
         }

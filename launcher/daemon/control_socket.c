@@ -61,7 +61,7 @@ static void on_handle_closed(uv_handle_t *handle) {
 static void session_release(struct control_session *session) {
     if (session->process.pid > 0 && session->role != LIFECYCLE_ROLE_CLI)
         records_remove_session(&session->control->daemon->dir, session->process.pid);
-    watch_destroy(session->watch);
+    os_watch_destroy(session->watch);
     session->control = NULL;
     if (session->open_handles == 0)
         session_free(session);
@@ -492,11 +492,8 @@ static void open_connection(struct control_session *session) {
 /* Learns from the kernel who is there. False if it may not be here, or is gone already. */
 static bool identify(struct control_session *session) {
     struct daemon *daemon = session->control->daemon;
-    struct os_peer peer = {.process.handle = OS_NO_HANDLE};
-    uv_os_fd_t handle;
-    int rc = uv_fileno((uv_handle_t *)&session->pipe, &handle);
-    if (rc == 0)
-        rc = os_peer_of((os_handle)handle, &peer);
+    struct os_peer peer;
+    int rc = os_control_peer(&session->pipe, &peer);
     os_process_close(&peer.process);
     if (rc < 0)
         return false;
@@ -508,18 +505,18 @@ static bool identify(struct control_session *session) {
     session->process = peer.process.identity;
     if (session->process.pid == 0)
         return true;
-    rc = watch_create(&session->watch, &daemon->loop, &session->process,
-                      daemon->options->config.poll_ms, on_process_end, session);
+    rc = os_watch_create(&session->watch, &daemon->loop, &session->process,
+                         daemon->options->config.poll_ms, on_process_end, session);
     return rc != UV_ESRCH;
 }
 
-static void on_connection(uv_stream_t *server, int status) {
-    struct control *control = server->data;
-    struct control_session *session = status < 0 ? NULL : session_create(control);
+static void on_connection(void *context) {
+    struct control *control = context;
+    struct control_session *session = session_create(control);
     if (!session)
         return;
     open_connection(session);
-    if (uv_accept(server, (uv_stream_t *)&session->pipe) < 0 || !identify(session) ||
+    if (os_control_accept(control->endpoint, &session->pipe) < 0 || !identify(session) ||
         uv_read_start((uv_stream_t *)&session->pipe, on_alloc, on_read) < 0) {
         close_connection(session);
         control_settle(control);
@@ -536,8 +533,8 @@ static void add_process_session(struct control *control, const struct os_identit
     if (!owner)
         return;
     owner->process = *identity;
-    watch_create(&owner->watch, &control->daemon->loop, identity,
-                 control->daemon->options->config.poll_ms, on_process_end, owner);
+    os_watch_create(&owner->watch, &control->daemon->loop, identity,
+                    control->daemon->options->config.poll_ms, on_process_end, owner);
     introduce(owner, role, 0, NULL);
     owner = find(control, id); /* gone if it was not admitted */
     if (owner)
@@ -611,26 +608,14 @@ void control_log(struct control *control, enum log_stream stream, const char *te
             session_send_log(session, stream, text, number);
 }
 
-/* ---- the socket ---- */
+/* ---- the endpoint ---- */
 
 int control_init(struct control *control, struct daemon *daemon, struct error *err) {
-    int rc;
+    int rc = os_control_name(&daemon->dir, true, daemon->control_name, err);
     *control = (struct control){.daemon = daemon};
-    rc =
-        os_control_path(&daemon->dir, true, daemon->control_path, sizeof daemon->control_path, err);
-    if (rc == 0)
-        rc = os_control_remove(&daemon->dir, err);
-    if (rc < 0)
-        return rc;
-    uv_pipe_init(&daemon->loop, &control->server, 0);
-    control->server.data = control;
-    control->listening = true;
-    rc = uv_pipe_bind(&control->server, daemon->control_path);
-    if (rc == 0)
-        rc = uv_listen((uv_stream_t *)&control->server, BACKLOG, on_connection);
-    if (rc < 0)
-        return error_set(err, rc, "cannot listen on %s: %s", daemon->control_path, uv_strerror(rc));
-    return 0;
+    return rc < 0 ? rc
+                  : os_control_listen(&control->endpoint, &daemon->loop, &daemon->dir, BACKLOG,
+                                      on_connection, control, err);
 }
 
 static void on_last_heard(uv_shutdown_t *last, int status) {
@@ -661,10 +646,7 @@ static void part(struct control_session *session) {
 }
 
 void control_finish(struct control *control) {
-    if (control->listening) {
-        uv_close((uv_handle_t *)&control->server, NULL);
-        os_control_remove(&control->daemon->dir, NULL);
-    }
+    os_control_close(control->endpoint);
     while (control->sessions) {
         struct control_session *session = control->sessions;
         control->sessions = session->next;

@@ -13,7 +13,7 @@
 #include "error.h"
 #include "lifecycle/lifecycle.h"
 #include "log.h"
-#include "os/watch.h"
+#include "os/os_loop.h"
 #include "protocol/lines.h"
 
 struct daemon;
@@ -34,7 +34,7 @@ struct control_session {
     bool overflowed; /* is about to lose its connection, for it does not read */
     struct lines lines;
     struct os_identity process; /* pid 0: the kernel does not show it */
-    struct watch *watch;
+    struct os_watch *watch;
     char *project, *version, *godot; /* as it said itself; or NULL */
     enum lifecycle_role role;
 };
@@ -47,14 +47,13 @@ struct control_call {
 
 struct control {
     struct daemon *daemon;
-    uv_pipe_t server;
-    bool listening;
+    struct os_control *endpoint;      /* NULL: not there yet */
     struct control_session *sessions; /* newest first */
     uint32_t last_id;
     char buffer[16384];
 };
 
-/* Listens at the path of the instance. Only for who holds the lock. */
+/* Listens at the instance's endpoint. Only for who holds the lock. */
 int control_init(struct control *control, struct daemon *daemon, struct error *err);
 
 /* Closes everything; sessions go when the loop has closed their handles. */

@@ -43,7 +43,7 @@ static void report_listening(struct daemon *daemon) {
     char *line;
     if (daemon->result == OS_NO_HANDLE || daemon->life.server != LIFECYCLE_STARTING)
         return;
-    line = message_line(json_pack("{s:s}", "listening", daemon->control_path), &length);
+    line = message_line(json_pack("{s:s}", "listening", daemon->control_name), &length);
     if (line)
         os_write(daemon->result, line, length);
     free(line);
@@ -56,7 +56,7 @@ static void notify_service(const struct daemon *daemon, const char *text) {
 
 static int write_state(struct daemon *daemon, struct error *err) {
     json_t *state = status_json(daemon, "state");
-    json_object_set_new(state, "control", json_string(daemon->control_path));
+    json_object_set_new(state, "control", json_string(daemon->control_name));
     return records_write_state(&daemon->dir, state, err);
 }
 
@@ -119,13 +119,13 @@ static void on_owner_end(void *context, const struct os_identity *identity) {
 static void watch_owner(struct daemon *daemon) {
     struct os_identity owner = owner_identity(daemon);
     int rc;
-    watch_destroy(daemon->owner_watch);
+    os_watch_destroy(daemon->owner_watch);
     daemon->owner_watch = NULL;
     daemon->owner_ended = false;
     if (owner.pid == 0)
         return;
-    rc = watch_create(&daemon->owner_watch, &daemon->loop, &owner, daemon->life.config.poll_ms,
-                      on_owner_end, daemon);
+    rc = os_watch_create(&daemon->owner_watch, &daemon->loop, &owner, daemon->life.config.poll_ms,
+                         on_owner_end, daemon);
     if (rc < 0 && rc != UV_ESRCH)
         log_say(&daemon->log, "owner %lld cannot be watched: %s", (long long)owner.pid,
                 uv_strerror(rc));
@@ -403,8 +403,8 @@ static void watch_parent(struct daemon *daemon) {
         return;
     if (daemon->self.pid == 1 || os_identity_parent(&parent) < 0 || parent.pid <= 1)
         return;
-    if (watch_create(&daemon->parent_watch, &daemon->loop, &parent,
-                     daemon->options->config.parent_poll_ms, on_parent_end, daemon) == UV_ESRCH)
+    if (os_watch_create(&daemon->parent_watch, &daemon->loop, &parent,
+                        daemon->options->config.parent_poll_ms, on_parent_end, daemon) == UV_ESRCH)
         on_parent_end(daemon, &parent);
 }
 
@@ -544,8 +544,8 @@ static void finish_handles(struct daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->state_timer, NULL);
     for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
         uv_close((uv_handle_t *)&daemon->signals[i], NULL);
-    watch_destroy(daemon->owner_watch);
-    watch_destroy(daemon->parent_watch);
+    os_watch_destroy(daemon->owner_watch);
+    os_watch_destroy(daemon->parent_watch);
     control_finish(&daemon->control);
     ready_finish(&daemon->ready);
     supervisor_finish(&daemon->supervisor);

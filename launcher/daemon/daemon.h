@@ -13,7 +13,7 @@
 #include "log.h"
 #include "options/options.h"
 #include "os/os.h"
-#include "os/watch.h"
+#include "os/os_loop.h"
 #include "ports.h"
 #include "ready.h"
 #include "supervise.h"
@@ -41,7 +41,7 @@ struct daemon {
     os_handle lock;
     os_handle result; /* where `launch` waits for the outcome of the start; OS_NO_HANDLE: told */
     char instance[OPTIONS_INSTANCE_MAX];
-    char control_path[OS_SOCKET_PATH_MAX];
+    char control_name[OS_ENDPOINT_MAX];
     char token[DAEMON_TOKEN];
     const char *service_notify; /* NOTIFY_SOCKET of whoever manages us as a service, or NULL */
     struct os_identity self;
@@ -51,7 +51,7 @@ struct daemon {
     uv_timer_t timer;       /* the lifecycle's next deadline */
     uv_timer_t state_timer; /* state.json is to be written */
     uv_signal_t signals[5];
-    struct watch *owner_watch, *parent_watch;
+    struct os_watch *owner_watch, *parent_watch;
 
     struct log log;
     struct ports ports;

@@ -23,7 +23,7 @@ struct ready {
     uv_timer_t timer;
     struct ready_probe *probe;   /* a connection on its way */
     struct ready_notify *notify; /* NULL: not asked for */
-    char notify_path[OS_SOCKET_PATH_MAX];
+    char notify_path[OS_ENDPOINT_MAX];
 };
 
 /* Opens the socket for notifications in the instance's directory if they are asked for. */

@@ -254,7 +254,7 @@ json_t *status_result(const struct daemon *daemon, int code, const char *message
         "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s, s:I}", "result", code == 0 ? "started" : "failed",
         "code", code, "message", message, "daemon_pid", (json_int_t)daemon->self.pid, "server_pid",
         (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
-        "ws_port", (int)daemon->options->ws_port, "control", daemon->control_path, "ms",
+        "ws_port", (int)daemon->options->ws_port, "control", daemon->control_name, "ms",
         (json_int_t)(os_clock_ms() - daemon->started_at));
     if (code != 0)
         add_conflict(result, &daemon->ports.conflict);

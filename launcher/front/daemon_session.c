@@ -30,7 +30,7 @@ struct link_wire {
     struct link *link; /* NULL: nobody listens any more */
     struct lines lines;
     unsigned open_handles, connects;
-    char path[OS_SOCKET_PATH_MAX];
+    char path[OS_ENDPOINT_MAX];
     char buffer[16384];
 };
 

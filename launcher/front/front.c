@@ -207,7 +207,7 @@ static void close_all(struct front *front) {
     uv_close((uv_handle_t *)&front->timer, NULL);
     for (size_t i = 0; i < sizeof front->signals / sizeof front->signals[0]; i++)
         uv_close((uv_handle_t *)&front->signals[i], NULL);
-    watch_destroy(front->parent);
+    os_watch_destroy(front->parent);
     link_finish(&front->link);
     pool_finish(&front->pool);
     output_finish(&front->output);
@@ -318,8 +318,8 @@ static void watch_parent(struct front *front) {
     if (!front->options->config.parent_watchdog || self.pid == 1 ||
         os_identity_parent(&parent) < 0 || parent.pid <= 1)
         return;
-    if (watch_create(&front->parent, &front->loop, &parent, front->options->config.parent_poll_ms,
-                     on_parent_end, front) == UV_ESRCH)
+    if (os_watch_create(&front->parent, &front->loop, &parent,
+                        front->options->config.parent_poll_ms, on_parent_end, front) == UV_ESRCH)
         on_parent_end(front, &parent);
 }
 

@@ -14,7 +14,7 @@
 #include "json_scan.h"
 #include "mcp_session.h"
 #include "options/options.h"
-#include "os/watch.h"
+#include "os/os_loop.h"
 #include "tool_hints.h"
 
 enum {
@@ -60,7 +60,7 @@ struct front {
     uv_loop_t loop;
     uv_timer_t timer;
     uv_signal_t signals[3];
-    struct watch *parent;
+    struct os_watch *parent;
     struct link link;
     struct pool pool;
     struct output output;

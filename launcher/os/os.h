@@ -148,8 +148,8 @@ char *const *os_environment(void);
 
 /* ---- Private directories ---- */
 
-#define OS_PATH_MAX        1024
-#define OS_SOCKET_PATH_MAX 108
+#define OS_PATH_MAX     1024
+#define OS_ENDPOINT_MAX 256 /* the name of a control endpoint */
 
 /* An open directory that was found to be ours alone. Close handle with os_dir_finish. */
 struct os_dir {
@@ -181,14 +181,15 @@ void os_dir_finish(struct os_dir *dir);
 typedef bool (*os_name_fn)(const char *name, void *arg);
 int os_dir_each(const struct os_dir *dir, os_name_fn fn, void *arg);
 
-/* Where the control socket of an instance is: control.sock in its directory if the system's limit
- * for socket paths allows, else /tmp/tether-UID/<hash>.sock, where the hash is FNV-1a 64 of the
- * directory's path in 16 hexadecimal digits. That directory is checked as os_dir_open does, and
- * made if create is set. Servers and clients both come here. (Windows: the name of a pipe.) */
-int os_control_path(const struct os_dir *instance, bool create, char *out, size_t size,
+/* The name of an instance's control endpoint; servers and clients both come here, and os_loop.h has
+ * what is done with it. A Unix socket: control.sock in the instance's directory if the system's
+ * limit for socket paths allows, else /tmp/tether-UID/<hash>.sock, where the hash is FNV-1a 64 of
+ * the directory's path in 16 hexadecimal digits. That directory is checked as os_dir_open does, and
+ * made if create is set. (Windows: the name of a pipe.) */
+int os_control_name(const struct os_dir *instance, bool create, char out[OS_ENDPOINT_MAX],
                     struct error *err);
 
-/* Removes a socket left at that path; 0 if there is none. Only for who holds the lock. */
+/* Removes what is left of an endpoint; 0 if there is nothing. Only for who holds the lock. */
 int os_control_remove(const struct os_dir *instance, struct error *err);
 
 /* ---- Files in a private directory ---- */
@@ -298,7 +299,7 @@ int os_port_holder(uint16_t port, struct os_port_holder *holder);
 /* ---- Notifications ---- */
 
 /* Makes the socket to which a server says READY=1, and tells its path, for NOTIFY_SOCKET. */
-int os_notify_open(const struct os_dir *dir, os_handle *handle, char path[OS_SOCKET_PATH_MAX],
+int os_notify_open(const struct os_dir *dir, os_handle *handle, char path[OS_ENDPOINT_MAX],
                    struct error *err);
 
 /* Takes one text without waiting: 0, or UV_EAGAIN when there is none. */

@@ -1,20 +1,20 @@
-#include "os/watch.h"
+#include "os/os_loop.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-struct watch {
+struct os_watch {
     union {
         uv_handle_t handle;
         uv_poll_t poll;
         uv_timer_t timer;
     } uv; /* a poll, or a timer where a process has no handle */
     struct os_process process;
-    watch_fn fn;
+    os_watch_fn fn;
     void *context;
 };
 
-static void report(struct watch *watch) {
+static void report(struct os_watch *watch) {
     watch->fn(watch->context, &watch->process.identity);
 }
 
@@ -26,28 +26,28 @@ static void on_readable(uv_poll_t *poll, int status, int events) {
 }
 
 static void on_timer(uv_timer_t *timer) {
-    struct watch *watch = timer->data;
+    struct os_watch *watch = timer->data;
     if (os_liveness(&watch->process.identity) != OS_DEAD)
         return;
     uv_timer_stop(timer);
     report(watch);
 }
 
-static int start_poll(struct watch *watch, uv_loop_t *loop) {
+static int start_poll(struct os_watch *watch, uv_loop_t *loop) {
     int rc = uv_poll_init(loop, &watch->uv.poll, (int)watch->process.handle);
     if (rc == 0)
         rc = uv_poll_start(&watch->uv.poll, UV_READABLE, on_readable);
     return rc;
 }
 
-static int start_timer(struct watch *watch, uv_loop_t *loop, uint32_t poll_ms) {
+static int start_timer(struct os_watch *watch, uv_loop_t *loop, uint32_t poll_ms) {
     uv_timer_init(loop, &watch->uv.timer);
     return uv_timer_start(&watch->uv.timer, on_timer, poll_ms, poll_ms);
 }
 
-int watch_create(struct watch **out, uv_loop_t *loop, const struct os_identity *identity,
-                 uint32_t poll_ms, watch_fn fn, void *context) {
-    struct watch *watch = calloc(1, sizeof *watch);
+int os_watch_create(struct os_watch **out, uv_loop_t *loop, const struct os_identity *identity,
+                    uint32_t poll_ms, os_watch_fn fn, void *context) {
+    struct os_watch *watch = calloc(1, sizeof *watch);
     int rc;
     *out = NULL;
     if (!watch)
@@ -72,12 +72,12 @@ int watch_create(struct watch **out, uv_loop_t *loop, const struct os_identity *
 }
 
 static void on_closed(uv_handle_t *handle) {
-    struct watch *watch = handle->data;
+    struct os_watch *watch = handle->data;
     os_process_close(&watch->process);
     free(watch);
 }
 
-void watch_destroy(struct watch *watch) {
+void os_watch_destroy(struct os_watch *watch) {
     if (watch)
         uv_close(&watch->uv.handle, on_closed);
 }

@@ -97,16 +97,15 @@ static int open_socket_dir(const struct os_dir *instance, bool create, struct os
     return posix_dir_open(dir, path, 1, create, err);
 }
 
-int os_control_path(const struct os_dir *instance, bool create, char *out, size_t size,
+int os_control_name(const struct os_dir *instance, bool create, char out[OS_ENDPOINT_MAX],
                     struct error *err) {
     struct os_dir dir;
     char name[32];
-    if (size > 0)
-        out[0] = '\0';
+    out[0] = '\0';
     int rc = open_socket_dir(instance, create, &dir, name, err);
     if (rc < 0)
         return rc;
-    rc = posix_path_join(out, size, dir.path, name);
+    rc = posix_path_join(out, OS_ENDPOINT_MAX, dir.path, name);
     if (rc < 0)
         error_set(err, rc, "no room for the path %s/%s", dir.path, name);
     os_dir_finish(&dir);

@@ -29,23 +29,23 @@ static int datagram_socket(void) {
 }
 
 /* notify.sock beside the control socket, wherever that may have to be. */
-static int notify_path(const struct os_dir *dir, char out[OS_SOCKET_PATH_MAX], struct error *err) {
-    char control[OS_SOCKET_PATH_MAX];
+static int notify_path(const struct os_dir *dir, char out[OS_ENDPOINT_MAX], struct error *err) {
+    char control[OS_ENDPOINT_MAX];
     const char *slash;
-    int rc = os_control_path(dir, true, control, sizeof control, err);
+    int rc = os_control_name(dir, true, control, err);
     if (rc < 0)
         return rc;
     slash = strrchr(control, '/');
     if (strcmp(slash, "/control.sock") == 0)
-        rc = snprintf(out, OS_SOCKET_PATH_MAX, "%.*s/notify.sock", (int)(slash - control), control);
+        rc = snprintf(out, OS_ENDPOINT_MAX, "%.*s/notify.sock", (int)(slash - control), control);
     else
-        rc = snprintf(out, OS_SOCKET_PATH_MAX, "%.*s.n", (int)strlen(control), control);
-    if (rc < 0 || rc >= OS_SOCKET_PATH_MAX)
+        rc = snprintf(out, OS_ENDPOINT_MAX, "%.*s.n", (int)strlen(control), control);
+    if (rc < 0 || rc >= OS_ENDPOINT_MAX)
         return error_set(err, -ENAMETOOLONG, "the path for the notification socket is too long");
     return 0;
 }
 
-int os_notify_open(const struct os_dir *dir, os_handle *handle, char path[OS_SOCKET_PATH_MAX],
+int os_notify_open(const struct os_dir *dir, os_handle *handle, char path[OS_ENDPOINT_MAX],
                    struct error *err) {
     struct sockaddr_un address;
     socklen_t length;

@@ -1,0 +1,55 @@
+/* What the system tells, as callbacks on a loop.
+ *
+ * As in os.h, a function returns 0 or one of libuv's codes. Callbacks come from the loop, never
+ * from within a call. What was created is destroyed on the loop's thread, from a callback of its
+ * own if need be; no callback comes after that, and the loop frees it in its own time. Destroying
+ * NULL does nothing. */
+#ifndef TETHER_OS_LOOP_H
+#define TETHER_OS_LOOP_H
+
+#include <uv.h>
+
+#include "os.h"
+
+/* ---- The end of a process ---- */
+
+struct os_watch;
+
+/* Called once; the watch is still to be destroyed. */
+typedef void (*os_watch_fn)(void *context, const struct os_identity *identity);
+
+/* Watches a process until it ends or the watch is destroyed. `poll_ms` is how often to look where
+ * the system has no event. UV_ESRCH: it is dead already. Other codes: it cannot be watched, which
+ * does not mean that it is dead. */
+int os_watch_create(struct os_watch **watch, uv_loop_t *loop, const struct os_identity *identity,
+                    uint32_t poll_ms, os_watch_fn fn, void *context);
+void os_watch_destroy(struct os_watch *watch);
+
+/* ---- The control endpoint: where a daemon is reached by processes of its own user alone ---- */
+
+struct os_control;
+
+/* Somebody has connected; os_control_accept takes the connection. */
+typedef void (*os_control_fn)(void *context);
+
+/* Listens at the endpoint of the instance, whose name is os_control_name, in place of one that a
+ * killed daemon left. Only for who holds the instance's lock. */
+int os_control_listen(struct os_control **control, uv_loop_t *loop, const struct os_dir *instance,
+                      int backlog, os_control_fn fn, void *context, struct error *err);
+
+/* Once for each call of the function: gives the connection to an initialised pipe. */
+int os_control_accept(struct os_control *control, uv_pipe_t *connection);
+
+/* Ends the listening, and the endpoint is no more. Connections stay. */
+void os_control_close(struct os_control *control);
+
+/* Connects an initialised pipe to the endpoint of that name, as uv_pipe_connect does. The callback
+ * gets UV_ENOENT or UV_ECONNREFUSED: nobody listens; UV_EAGAIN: more wait there already than it
+ * takes, and the same pipe may try again. If this returns an error no callback comes. */
+int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
+                       uv_connect_cb callback);
+
+/* Who is at the other end: os_peer_of for a connection that was accepted. */
+int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer);
+
+#endif

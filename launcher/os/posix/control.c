@@ -1,0 +1,74 @@
+/* The control endpoint: a Unix socket in a directory that is ours alone. */
+#include "os/os_loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+struct os_control {
+    uv_pipe_t pipe;
+    os_control_fn fn;
+    void *context;
+};
+
+static void on_connection(uv_stream_t *stream, int status) {
+    struct os_control *control = stream->data;
+    if (status == 0)
+        control->fn(control->context);
+}
+
+int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_dir *instance,
+                      int backlog, os_control_fn fn, void *context, struct error *err) {
+    struct os_control *control;
+    char name[OS_ENDPOINT_MAX];
+    int rc = os_control_name(instance, true, name, err);
+    *out = NULL;
+    if (rc == 0)
+        rc = os_control_remove(instance, err);
+    if (rc < 0)
+        return rc;
+    control = calloc(1, sizeof *control);
+    if (!control)
+        return error_set(err, UV_ENOMEM, "out of memory");
+    *control = (struct os_control){.fn = fn, .context = context};
+    uv_pipe_init(loop, &control->pipe, 0);
+    control->pipe.data = control;
+    rc = uv_pipe_bind(&control->pipe, name);
+    if (rc == 0)
+        rc = uv_listen((uv_stream_t *)&control->pipe, backlog, on_connection);
+    if (rc < 0) {
+        os_control_close(control);
+        return error_set(err, rc, "cannot listen on %s: %s", name, uv_strerror(rc));
+    }
+    *out = control;
+    return 0;
+}
+
+int os_control_accept(struct os_control *control, uv_pipe_t *connection) {
+    return uv_accept((uv_stream_t *)&control->pipe, (uv_stream_t *)connection);
+}
+
+static void free_control(uv_handle_t *handle) {
+    free(handle->data);
+}
+
+void os_control_close(struct os_control *control) {
+    if (control) /* this removes the socket, too */
+        uv_close((uv_handle_t *)&control->pipe, free_control);
+}
+
+int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
+                       uv_connect_cb callback) {
+    /* libuv would connect to what a name that is too long begins with. */
+    if (strlen(name) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
+        return UV_ENAMETOOLONG;
+    uv_pipe_connect(request, pipe, name, callback);
+    return 0;
+}
+
+int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer) {
+    uv_os_fd_t handle;
+    int rc = uv_fileno((const uv_handle_t *)connection, &handle);
+    *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
+    return rc < 0 ? rc : os_peer_of(handle, peer);
+}
