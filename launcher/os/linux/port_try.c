@@ -25,7 +25,7 @@ static int take(int fd, const struct sockaddr *address, socklen_t length) {
 }
 
 static int try_address(const struct sockaddr *address, socklen_t length) {
-    int fd = posix_socket(address->sa_family);
+    int fd = posix_socket(address->sa_family, SOCK_STREAM);
     if (fd < 0)
         return fd;
     int rc = take(fd, address, length);

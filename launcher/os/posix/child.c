@@ -69,8 +69,9 @@ int os_child_start(struct os_child *child, const char *path, char *const *words,
                    char *const *environment) {
     int ends[2], rc;
     *child = (struct os_child){.output = OS_NO_HANDLE};
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -errno;
+    rc = posix_pipe(ends);
+    if (rc < 0)
+        return rc;
     rc = spawn(child, ends[1], path, words, environment);
     if (rc == -EACCES && make_executable(path))
         rc = spawn(child, ends[1], path, words, environment);

@@ -21,12 +21,13 @@ int posix_cloexec(int fd) {
     return 0;
 }
 
-int posix_socket(int domain) {
+/* Linux makes descriptors that exec closes; elsewhere they are marked a moment later. */
+int posix_socket(int domain, int type) {
 #ifdef SOCK_CLOEXEC
-    int fd = socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(domain, type | SOCK_CLOEXEC, 0);
     return fd < 0 ? -errno : fd;
 #else
-    int fd = socket(domain, SOCK_STREAM, 0);
+    int fd = socket(domain, type, 0);
     if (fd < 0)
         return -errno;
     int rc = posix_cloexec(fd);
@@ -35,6 +36,23 @@ int posix_socket(int domain) {
         return rc;
     }
     return fd;
+#endif
+}
+
+int posix_pipe(int ends[2]) {
+#ifdef SOCK_CLOEXEC
+    return pipe2(ends, O_CLOEXEC) < 0 ? -errno : 0;
+#else
+    if (pipe(ends) < 0)
+        return -errno;
+    int rc = posix_cloexec(ends[0]);
+    if (rc == 0)
+        rc = posix_cloexec(ends[1]);
+    if (rc < 0) {
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return rc;
 #endif
 }
 

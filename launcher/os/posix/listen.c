@@ -19,7 +19,7 @@ static int bind_loopback(int fd, uint16_t port, int backlog) {
 
 int os_listen(os_handle *listener, uint16_t port, int backlog, struct error *err) {
     *listener = OS_NO_HANDLE;
-    int fd = posix_socket(AF_INET);
+    int fd = posix_socket(AF_INET, SOCK_STREAM);
     if (fd < 0)
         return error_set(err, fd, "cannot open a socket: %s", os_error_text(fd).text);
     int rc = bind_loopback(fd, port, backlog);

@@ -2,6 +2,7 @@
 #include "posix.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +25,13 @@ static socklen_t fill_address(struct sockaddr_un *address, const char *path) {
 }
 
 static int datagram_socket(void) {
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return fd < 0 ? -errno : fd;
+    int fd = posix_socket(AF_UNIX, SOCK_DGRAM);
+    if (fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) < 0) {
+        int rc = -errno;
+        close(fd);
+        return rc;
+    }
+    return fd;
 }
 
 /* notify.sock beside the control socket, wherever that may have to be. */

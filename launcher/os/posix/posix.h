@@ -19,8 +19,11 @@ int posix_path_join(char *out, size_t size, const char *directory, const char *n
 /* Reads until the end or until size bytes, through interruptions. Returns the count or -errno. */
 ssize_t posix_read_all(int fd, void *out, size_t size);
 
-/* A stream socket that exec does not pass on. Returns it or -errno. */
-int posix_socket(int domain);
+/* A socket (SOCK_STREAM or SOCK_DGRAM) that exec does not pass on. Returns it or -errno. */
+int posix_socket(int domain, int type);
+
+/* A pipe whose ends exec does not pass on. */
+int posix_pipe(int ends[2]);
 
 /* Makes exec close the descriptor. */
 int posix_cloexec(int fd);
