@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <uv.h>
 
@@ -187,9 +186,9 @@ static void record_end(struct daemon *daemon) {
 /* For whoever comes later and finds nothing. */
 static void keep_last(struct daemon *daemon) {
     struct error err;
-    struct timespec now;
+    uv_timeval64_t now;
     json_t *last = status_json(daemon, "last");
-    timespec_get(&now, TIME_UTC);
+    uv_gettimeofday(&now);
     json_object_set_new(last, "ended", json_integer((json_int_t)now.tv_sec));
     json_object_set_new(last, "cause", json_string(lifecycle_cause_name(daemon->life.cause)));
     if (records_write_last(&daemon->dir, last, &err) < 0)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <uv.h>
+
 #include "readable.h"
 #include "utf8.h"
 
@@ -68,12 +70,12 @@ static void file_write(struct log *log, struct log_file *file, const char *bytes
 /* ---- lines ---- */
 
 void log_stamp(char out[32]) {
-    struct timespec now;
+    uv_timeval64_t now;
     struct tm parts;
-    timespec_get(&now, TIME_UTC);
+    uv_gettimeofday(&now);
     if (!os_utc(now.tv_sec, &parts) || strftime(out, 32, "%Y-%m-%dT%H:%M:%S", &parts) == 0)
         out[0] = 0;
-    snprintf(out + strlen(out), 32 - strlen(out), ".%03ldZ", now.tv_nsec / 1000000);
+    snprintf(out + strlen(out), 32 - strlen(out), ".%03dZ", (int)(now.tv_usec / 1000));
 }
 
 static void batch_init(struct batch *batch, struct log_file *file, char *bytes, size_t capacity) {

@@ -49,7 +49,7 @@ static void gone(void *user) {
 }
 
 /* The params are consumed. */
-static void tell(struct listener *listener, const char *method, json_t *params) {
+static void tell_listener(struct listener *listener, const char *method, json_t *params) {
     struct buffer *out = &listener->serve->text;
     json_object_set_new(params, "_meta", json_pack("{s:O}", META_SUBSCRIPTION, listener->id));
     buffer_clear(out, 65536);
@@ -110,8 +110,8 @@ void listen_start(struct mcp_request *request) {
     read_filter(listener, wanted);
     http_hold(request->connection, gone, listener);
     http_stream_begin(request->connection);
-    tell(listener, "notifications/subscriptions/acknowledged",
-         json_pack("{s:o}", "notifications", agreed_filter(listener)));
+    tell_listener(listener, "notifications/subscriptions/acknowledged",
+                  json_pack("{s:o}", "notifications", agreed_filter(listener)));
 }
 
 void listen_finish(struct serve *serve) {
@@ -138,7 +138,7 @@ void listen_list_changed(struct serve *serve, enum list_kind kind) {
     for (struct listener *listener = serve->listeners, *next; listener; listener = next) {
         next = listener->next;
         if (listener->lists[kind])
-            tell(listener, changed_methods[kind], json_object());
+            tell_listener(listener, changed_methods[kind], json_object());
     }
 }
 
@@ -202,6 +202,6 @@ void watch_updated(struct serve *serve, const char *uri) {
     for (struct listener *listener = serve->listeners, *next; listener; listener = next) {
         next = listener->next;
         if (json_object_get(listener->uris, uri))
-            tell(listener, method, json_pack("{s:s}", "uri", uri));
+            tell_listener(listener, method, json_pack("{s:s}", "uri", uri));
     }
 }

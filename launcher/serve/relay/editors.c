@@ -96,7 +96,7 @@ void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]) {
     const char *start = rpc_text(editor->hello, "start");
     uint64_t known;
     if (pid > 0 && start && os_start_parse(start, &known) == 0)
-        snprintf(out, EDITOR_MARK_MAX, "%" JSON_INTEGER_FORMAT " %s", pid, start);
+        snprintf(out, EDITOR_MARK_MAX, "%lld %s", (long long)pid, start);
     else
         snprintf(out, EDITOR_MARK_MAX, "%" PRId64 " #%" PRIu64, editor->serve->started_at,
                  editor->number);
@@ -150,7 +150,7 @@ static void give_id(struct editor *editor, json_int_t pid) {
     char base[24];
     unsigned number = 1;
     if (pid > 0)
-        snprintf(base, sizeof base, "%" JSON_INTEGER_FORMAT, pid);
+        snprintf(base, sizeof base, "%lld", (long long)pid);
     else
         snprintf(base, sizeof base, "editor");
     snprintf(editor->id, sizeof editor->id, "%s", base);

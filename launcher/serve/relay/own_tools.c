@@ -66,7 +66,7 @@ static json_t *select_editor(struct serve *serve, const json_t *arguments) {
     const char *which = json_string_value(given);
     struct editor *editor;
     if (json_is_integer(given)) {
-        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(given));
+        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(given));
         which = number;
     }
     if (!which)
