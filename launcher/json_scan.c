@@ -7,143 +7,71 @@
 
 #include "utf8.h"
 
-enum state {
-    BEFORE_VALUE,
-    BEFORE_FIRST_VALUE, /* or the end of an array */
-    BEFORE_FIRST_KEY,   /* or the end of an object */
-    BEFORE_KEY,
-    BEFORE_COLON,
-    AFTER_VALUE,
-    IN_STRING,
-    IN_ESCAPE,
-    IN_UNICODE,
-    IN_LITERAL,
-    IN_MINUS,
-    IN_ZERO,
-    IN_DIGITS,
-    IN_POINT,
-    IN_FRACTION,
-    IN_E,
-    IN_SIGN,
-    IN_EXPONENT,
-    AT_END,
+enum { IS_ARRAY = 0x80 }; /* beside the place of a container */
+
+/* Where a reader of the text is. */
+struct reader {
+    struct scan *scan;
+    const char *at, *end;
+    size_t depth;
+    unsigned char inside[SCAN_DEPTH_MAX]; /* the containers around: places, and what they are */
 };
 
-/* ---- where we are ---- */
-
-static bool in_array(const struct scan *scan) {
-    size_t level = scan->depth - 1;
-    return scan->is_array[level / 8] >> (level % 8) & 1;
-}
+/* ---- places ---- */
 
 static const struct {
     enum scan_place inside, place;
     const char *key;
+    size_t length;
 } places[] = {
-    {SCAN_NOWHERE, SCAN_ID, "id"},
-    {SCAN_NOWHERE, SCAN_METHOD, "method"},
-    {SCAN_NOWHERE, SCAN_PARAMS, "params"},
-    {SCAN_NOWHERE, SCAN_RESULT, "result"},
-    {SCAN_NOWHERE, SCAN_ERROR, "error"},
-    {SCAN_PARAMS, SCAN_NAME, "name"},
-    {SCAN_PARAMS, SCAN_URI, "uri"},
-    {SCAN_PARAMS, SCAN_REQUEST_ID, "requestId"},
-    {SCAN_PARAMS, SCAN_META, "_meta"},
-    {SCAN_META, SCAN_VERSION, "io.modelcontextprotocol/protocolVersion"},
+    {SCAN_MESSAGE, SCAN_ID, "id", 2},
+    {SCAN_MESSAGE, SCAN_METHOD, "method", 6},
+    {SCAN_MESSAGE, SCAN_PARAMS, "params", 6},
+    {SCAN_MESSAGE, SCAN_RESULT, "result", 6},
+    {SCAN_MESSAGE, SCAN_ERROR, "error", 5},
+    {SCAN_PARAMS, SCAN_NAME, "name", 4},
+    {SCAN_PARAMS, SCAN_URI, "uri", 3},
+    {SCAN_PARAMS, SCAN_REQUEST_ID, "requestId", 9},
+    {SCAN_PARAMS, SCAN_ARGUMENTS, "arguments", 9},
+    {SCAN_PARAMS, SCAN_META, "_meta", 5},
+    {SCAN_META, SCAN_VERSION, "io.modelcontextprotocol/protocolVersion", 39},
 };
 
-/* The place of the value whose key has just ended. */
-static enum scan_place find_place(const struct scan *scan) {
-    enum scan_place inside;
-    if (scan->depth == 0 || scan->depth > 3)
+#define PLACES_COUNT (sizeof places / sizeof places[0])
+
+/* The place of the value of a key. One of which anything is escaped is none of those looked for. */
+static enum scan_place find_place(enum scan_place inside, const char *key, size_t length) {
+    if (inside == SCAN_NOWHERE)
         return SCAN_NOWHERE;
-    inside = scan->inside[scan->depth - 1];
-    if (scan->depth > 1 && inside == SCAN_NOWHERE)
-        return SCAN_NOWHERE;
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        if (places[i].inside == inside && strlen(places[i].key) == scan->key_length &&
-            memcmp(places[i].key, scan->key, scan->key_length) == 0)
+    for (size_t i = 0; i < PLACES_COUNT; i++)
+        if (places[i].inside == inside && places[i].length == length &&
+            memcmp(places[i].key, key, length) == 0)
             return places[i].place;
     return SCAN_NOWHERE;
 }
 
-/* ---- picking out ---- */
-
-static struct scan_text *wanted_text(struct scan *scan) {
-    return scan->place != SCAN_NOWHERE && scan->place < SCAN_TEXTS ? &scan->texts[scan->place]
-                                                                   : NULL;
+static void forget_place(struct scan *scan, enum scan_place place) {
+    scan->spans[place] = (struct scan_span){0};
+    for (size_t i = 0; i < PLACES_COUNT; i++)
+        if (places[i].inside == place)
+            forget_place(scan, places[i].place);
 }
 
-static struct scan_span *wanted_span(struct scan *scan) {
-    if (scan->place == SCAN_RESULT)
-        return &scan->result;
-    return scan->place == SCAN_ERROR ? &scan->error : NULL;
-}
-
-static void keep(struct scan *scan, char byte) {
-    struct scan_text *text = wanted_text(scan);
-    if (!text || !text->scalar)
+static void value_begins(struct reader *reader, enum scan_place place) {
+    if (place == SCAN_NOWHERE)
         return;
-    if (text->length == sizeof text->raw) {
-        text->scalar = false; /* longer than anything of use */
-        text->length = 0;
-    } else {
-        text->raw[text->length++] = byte;
-    }
+    if (reader->scan->spans[place].at)
+        forget_place(reader->scan, place);
+    reader->scan->spans[place].at = reader->at;
 }
 
-static void value_begins(struct scan *scan, bool scalar) {
-    struct scan_text *text = wanted_text(scan);
-    struct scan_span *span = wanted_span(scan);
-    if (text) {
-        text->present = true;
-        text->scalar = scalar;
-        text->length = 0;
-    }
-    if (span)
-        *span = (struct scan_span){scan->position, 0};
+static void value_ends(struct reader *reader, enum scan_place place) {
+    struct scan_span *span = &reader->scan->spans[place];
+    if (place != SCAN_NOWHERE)
+        span->length = (size_t)(reader->at - span->at);
 }
 
-static void value_ends(struct scan *scan, size_t end) {
-    struct scan_span *span = wanted_span(scan);
-    if (span)
-        span->to = end;
-    scan->place = SCAN_NOWHERE;
-    scan->state = scan->depth == 0 ? AT_END : AFTER_VALUE;
-}
-
-/* ---- objects and arrays ---- */
-
-static bool container_begins(struct scan *scan, bool array) {
-    size_t level = scan->depth;
-    if (level == SCAN_DEPTH_MAX)
-        return false;
-    value_begins(scan, false);
-    if (level == 0)
-        scan->is_object = !array;
-    if (level < 3)
-        scan->inside[level] = scan->place;
-    if (array)
-        scan->is_array[level / 8] |= (unsigned char)(1u << (level % 8));
-    else
-        scan->is_array[level / 8] &= (unsigned char)~(1u << (level % 8));
-    scan->depth++;
-    scan->place = SCAN_NOWHERE;
-    scan->state = array ? BEFORE_FIRST_VALUE : BEFORE_FIRST_KEY;
-    return true;
-}
-
-static void container_ends(struct scan *scan) {
-    scan->depth--;
-    scan->place = scan->depth < 3 ? scan->inside[scan->depth] : SCAN_NOWHERE;
-    value_ends(scan, scan->position + 1);
-}
-
-/* ---- one byte in each state ---- */
-
-static bool is_space(char byte) {
-    return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
-}
+/* ---- what has no parts ---- */
 
 static bool is_digit(char byte) {
     return byte >= '0' && byte <= '9';
@@ -153,262 +81,161 @@ static bool is_hex(char byte) {
     return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-static bool literal_begins(struct scan *scan, const char *rest) {
-    value_begins(scan, false);
-    scan->literal = rest;
-    scan->state = IN_LITERAL;
-    return true;
+static void skip_space(struct reader *reader) {
+    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t' ||
+                                        *reader->at == '\r' || *reader->at == '\n'))
+        reader->at++;
 }
 
-static bool number_begins(struct scan *scan, char byte) {
-    value_begins(scan, true);
-    keep(scan, byte);
-    scan->state = byte == '-' ? IN_MINUS : byte == '0' ? IN_ZERO : IN_DIGITS;
-    return true;
-}
-
-static bool value_byte(struct scan *scan, char byte) {
-    switch (byte) {
-    case '{':
-        return container_begins(scan, false);
-    case '[':
-        return container_begins(scan, true);
-    case '"':
-        value_begins(scan, true);
-        keep(scan, byte);
-        scan->state = IN_STRING;
-        scan->resume = AFTER_VALUE;
-        return true;
-    case 't':
-        return literal_begins(scan, "rue");
-    case 'f':
-        return literal_begins(scan, "alse");
-    case 'n':
-        return literal_begins(scan, "ull");
-    default:
-        return (byte == '-' || is_digit(byte)) && number_begins(scan, byte);
-    }
-}
-
-static bool key_begins(struct scan *scan, char byte) {
-    if (byte != '"')
+static bool take_byte(struct reader *reader, char byte) {
+    if (reader->at == reader->end || *reader->at != byte)
         return false;
-    scan->key_length = 0;
-    scan->state = IN_STRING;
-    scan->resume = BEFORE_COLON;
+    reader->at++;
     return true;
 }
 
-/* A key of which anything is escaped or that is too long is none of those looked for. */
-static void string_takes(struct scan *scan, char byte) {
-    if (scan->resume == AFTER_VALUE)
-        keep(scan, byte);
-    else if (scan->key_length < sizeof scan->key)
-        scan->key[scan->key_length++] = byte;
-}
-
-static void string_ends(struct scan *scan) {
-    if (scan->resume == AFTER_VALUE) {
-        keep(scan, '"');
-        value_ends(scan, scan->position + 1);
-    } else {
-        scan->place = find_place(scan);
-        scan->state = BEFORE_COLON;
-    }
-}
-
-static bool string_byte(struct scan *scan, char byte) {
-    if ((unsigned char)byte < 0x20)
-        return false;
-    if (byte == '"') {
-        string_ends(scan);
-        return true;
-    }
-    string_takes(scan, byte);
-    if (byte == '\\')
-        scan->state = IN_ESCAPE;
+/* From behind the backslash on. */
+static bool read_escape(struct reader *reader) {
+    char byte = reader->at < reader->end ? *reader->at++ : 0;
+    if (byte != 'u')
+        return byte && strchr("\"\\/bfnrt", byte);
+    for (int i = 0; i < 4; i++)
+        if (reader->at == reader->end || !is_hex(*reader->at++))
+            return false;
     return true;
 }
 
-static bool escape_byte(struct scan *scan, char byte) {
-    string_takes(scan, byte);
-    scan->digits = 0;
-    scan->state = byte == 'u' ? IN_UNICODE : IN_STRING;
-    return byte && strchr("\"\\/bfnrtu", byte);
-}
-
-static bool unicode_byte(struct scan *scan, char byte) {
-    string_takes(scan, byte);
-    if (++scan->digits == 4)
-        scan->state = IN_STRING;
-    return is_hex(byte);
-}
-
-static bool after_value_byte(struct scan *scan, char byte) {
-    bool array = in_array(scan);
-    if (byte == ',') {
-        scan->state = array ? BEFORE_VALUE : BEFORE_KEY;
-        return true;
-    }
-    if (byte != (array ? ']' : '}'))
+static bool read_string(struct reader *reader) {
+    if (!take_byte(reader, '"'))
         return false;
-    container_ends(scan);
-    return true;
-}
-
-static bool literal_byte(struct scan *scan, char byte) {
-    if (byte != *scan->literal)
-        return false;
-    if (*++scan->literal == 0)
-        value_ends(scan, scan->position + 1);
-    return true;
-}
-
-/* ---- numbers ---- */
-
-static bool number_may_end(int state) {
-    return state == IN_ZERO || state == IN_DIGITS || state == IN_FRACTION || state == IN_EXPONENT;
-}
-
-/* The state behind this byte of a number, or -1 if it belongs to none. */
-static int number_next(int state, char byte) {
-    bool digit = is_digit(byte), e = byte == 'e' || byte == 'E';
-    switch (state) {
-    case IN_MINUS:
-        return !digit ? -1 : byte == '0' ? IN_ZERO : IN_DIGITS;
-    case IN_ZERO:
-    case IN_DIGITS:
-        if (digit)
-            return state == IN_DIGITS ? IN_DIGITS : -1;
-        return byte == '.' ? IN_POINT : e ? IN_E : -1;
-    case IN_POINT:
-    case IN_FRACTION:
-        if (digit)
-            return IN_FRACTION;
-        return e && state == IN_FRACTION ? IN_E : -1;
-    case IN_E:
-        return digit ? IN_EXPONENT : byte == '+' || byte == '-' ? IN_SIGN : -1;
-    default:
-        return digit ? IN_EXPONENT : -1;
-    }
-}
-
-static bool take(struct scan *scan, char byte);
-
-static bool number_byte(struct scan *scan, char byte) {
-    int next = number_next(scan->state, byte);
-    if (next >= 0) {
-        keep(scan, byte);
-        scan->state = next;
-        return true;
-    }
-    if (!number_may_end(scan->state))
-        return false;
-    value_ends(scan, scan->position);
-    return take(scan, byte);
-}
-
-/* ---- all of them ---- */
-
-static bool take_between(struct scan *scan, char byte) {
-    if (is_space(byte))
-        return true;
-    switch (scan->state) {
-    case BEFORE_FIRST_VALUE:
-    case BEFORE_FIRST_KEY:
-        if (byte == (scan->state == BEFORE_FIRST_VALUE ? ']' : '}')) {
-            container_ends(scan);
+    while (reader->at < reader->end) {
+        char byte = *reader->at++;
+        if (byte == '"')
             return true;
-        }
-        return scan->state == BEFORE_FIRST_VALUE ? value_byte(scan, byte) : key_begins(scan, byte);
-    case BEFORE_VALUE:
-        return value_byte(scan, byte);
-    case BEFORE_KEY:
-        return key_begins(scan, byte);
-    case BEFORE_COLON:
-        scan->state = BEFORE_VALUE;
-        return byte == ':';
-    case AFTER_VALUE:
-        return after_value_byte(scan, byte);
+        if ((unsigned char)byte < 0x20 || (byte == '\\' && !read_escape(reader)))
+            return false;
+    }
+    return false;
+}
+
+static bool read_digits(struct reader *reader) {
+    const char *from = reader->at;
+    while (reader->at < reader->end && is_digit(*reader->at))
+        reader->at++;
+    return reader->at > from;
+}
+
+static bool read_number(struct reader *reader) {
+    take_byte(reader, '-');
+    if (!take_byte(reader, '0') && !read_digits(reader))
+        return false;
+    if (take_byte(reader, '.') && !read_digits(reader))
+        return false;
+    if (!take_byte(reader, 'e') && !take_byte(reader, 'E'))
+        return true;
+    if (!take_byte(reader, '+'))
+        take_byte(reader, '-');
+    return read_digits(reader);
+}
+
+static bool read_word(struct reader *reader, const char *word) {
+    size_t length = strlen(word);
+    if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0)
+        return false;
+    reader->at += length;
+    return true;
+}
+
+static bool read_scalar(struct reader *reader) {
+    switch (reader->at < reader->end ? *reader->at : 0) {
+    case '"':
+        return read_string(reader);
+    case 't':
+        return read_word(reader, "true");
+    case 'f':
+        return read_word(reader, "false");
+    case 'n':
+        return read_word(reader, "null");
     default:
-        return false; /* AT_END */
+        return read_number(reader);
     }
 }
 
-static bool take(struct scan *scan, char byte) {
-    switch (scan->state) {
-    case IN_STRING:
-        return string_byte(scan, byte);
-    case IN_ESCAPE:
-        return escape_byte(scan, byte);
-    case IN_UNICODE:
-        return unicode_byte(scan, byte);
-    case IN_LITERAL:
-        return literal_byte(scan, byte);
-    case IN_MINUS:
-    case IN_ZERO:
-    case IN_DIGITS:
-    case IN_POINT:
-    case IN_FRACTION:
-    case IN_E:
-    case IN_SIGN:
-    case IN_EXPONENT:
-        return number_byte(scan, byte);
-    default:
-        return take_between(scan, byte);
+/* ---- objects and arrays ---- */
+
+static bool read_key(struct reader *reader, enum scan_place *place) {
+    const char *key;
+    skip_space(reader);
+    key = reader->at + 1;
+    if (!read_string(reader))
+        return false;
+    *place = find_place(reader->inside[reader->depth - 1], key, (size_t)(reader->at - 1 - key));
+    skip_space(reader);
+    return take_byte(reader, ':');
+}
+
+/* What a value begins with: a container to go into, or all of it. */
+static bool read_beginning(struct reader *reader, enum scan_place place, bool *goes_in) {
+    char byte;
+    skip_space(reader);
+    byte = reader->at < reader->end ? *reader->at : 0;
+    value_begins(reader, place);
+    *goes_in = byte == '{' || byte == '[';
+    if (!*goes_in) {
+        if (!read_scalar(reader))
+            return false;
+        value_ends(reader, place);
+        return true;
     }
+    if (reader->depth == SCAN_DEPTH_MAX)
+        return false;
+    reader->inside[reader->depth++] = (unsigned char)(byte == '[' ? place | IS_ARRAY : place);
+    reader->at++;
+    skip_space(reader);
+    return true;
 }
 
-/* Most of a long message is inside strings that nobody looks for. */
-static size_t skip_string(const struct scan *scan, const char *bytes, size_t count) {
-    size_t at = 0;
-    if (scan->state != IN_STRING || scan->resume != AFTER_VALUE || scan->place != SCAN_NOWHERE)
-        return 0;
-    while (at < count && bytes[at] != '"' && bytes[at] != '\\' && (unsigned char)bytes[at] >= 0x20)
-        at++;
-    return at;
-}
-
-void scan_begin(struct scan *scan) {
-    for (size_t i = 0; i < SCAN_TEXTS; i++) {
-        scan->texts[i].present = scan->texts[i].scalar = false;
-        scan->texts[i].length = 0;
+/* Ends all containers that end here. True if another value follows in the one that is left. */
+static bool read_ends(struct reader *reader, bool is_first) {
+    while (reader->depth > 0) {
+        unsigned char inside = reader->inside[reader->depth - 1];
+        skip_space(reader);
+        if (!take_byte(reader, inside & IS_ARRAY ? ']' : '}'))
+            return is_first || take_byte(reader, ',');
+        reader->depth--;
+        value_ends(reader, inside & ~IS_ARRAY);
+        is_first = false;
     }
-    scan->is_object = false;
-    scan->result = scan->error = (struct scan_span){0, 0};
-    scan->state = BEFORE_VALUE;
-    scan->position = scan->depth = scan->key_length = 0;
-    scan->place = SCAN_NOWHERE;
+    return false;
 }
 
-int scan_feed(struct scan *scan, const char *bytes, size_t count) {
-    for (size_t at = 0; at < count; at++) {
-        size_t skipped = skip_string(scan, bytes + at, count - at);
-        at += skipped;
-        scan->position += skipped;
-        if (at == count)
-            break;
-        if (!take(scan, bytes[at]))
-            return UV_EINVAL;
-        scan->position++;
-    }
-    return 0;
+static bool read_value(struct reader *reader) {
+    enum scan_place place = SCAN_MESSAGE;
+    bool goes_in;
+    do {
+        if (reader->depth > 0)
+            place = SCAN_NOWHERE;
+        if (reader->depth > 0 && !(reader->inside[reader->depth - 1] & IS_ARRAY) &&
+            !read_key(reader, &place))
+            return false;
+        if (!read_beginning(reader, place, &goes_in))
+            return false;
+    } while (read_ends(reader, goes_in));
+    skip_space(reader);
+    return reader->depth == 0 && reader->at == reader->end;
 }
 
-int scan_end(struct scan *scan) {
-    if (scan->depth == 0 && number_may_end(scan->state))
-        value_ends(scan, scan->position);
-    return scan->state == AT_END ? 0 : UV_EINVAL;
+int scan_message(struct scan *scan, const char *text, size_t length) {
+    struct reader reader;
+    memset(scan, 0, sizeof *scan);
+    reader.scan = scan;
+    reader.at = text;
+    reader.end = text + length;
+    reader.depth = 0;
+    return read_value(&reader) ? 0 : UV_EINVAL;
 }
 
-int scan_all(struct scan *scan, const char *bytes, size_t count) {
-    int rc;
-    scan_begin(scan);
-    rc = scan_feed(scan, bytes, count);
-    return rc < 0 ? rc : scan_end(scan);
-}
-
-/* ---- reading what was picked out ---- */
+/* ---- reading what was found ---- */
 
 static unsigned hex_value(const char *digits) {
     unsigned value = 0;
@@ -463,13 +290,21 @@ static size_t read_character(const char *raw, size_t length, size_t *at, char ou
     return 1;
 }
 
-bool scan_decode(const struct scan_text *text, char *out, size_t size) {
+bool scan_is_string(const struct scan_span *span) {
+    return span->at && span->at[0] == '"';
+}
+
+bool scan_is_scalar(const struct scan_span *span) {
+    return span->at && (span->at[0] == '"' || span->at[0] == '-' || is_digit(span->at[0]));
+}
+
+bool scan_decode(const struct scan_span *span, char *out, size_t size) {
     size_t at = 1, used = 0;
-    if (!text->scalar || text->length < 2 || text->raw[0] != '"' || size == 0)
+    if (!scan_is_string(span) || size == 0)
         return false;
-    while (at < text->length - 1) {
+    while (at < span->length - 1) {
         char character[4];
-        size_t length = read_character(text->raw, text->length - 1, &at, character);
+        size_t length = read_character(span->at, span->length - 1, &at, character);
         if (used + length >= size)
             return false;
         memcpy(out + used, character, length);
@@ -479,52 +314,52 @@ bool scan_decode(const struct scan_text *text, char *out, size_t size) {
     return true;
 }
 
-bool scan_is(const struct scan_text *text, const char *value) {
+bool scan_is(const struct scan_span *span, const char *value) {
     size_t length = strlen(value);
-    return text->scalar && text->length == length + 2 && text->raw[0] == '"' &&
-           memcmp(text->raw + 1, value, length) == 0;
+    return scan_is_string(span) && span->length == length + 2 &&
+           memcmp(span->at + 1, value, length) == 0;
 }
 
-/* What is behind a number in `raw` is none of it, and strtod stops there. */
-static bool same_number(const struct scan_text *text, const char *raw, size_t length) {
-    char a[64], b[64];
-    if (text->length >= sizeof a || length >= sizeof b)
+static bool same_number(const struct scan_span *a, const struct scan_span *b) {
+    char first[64], second[64];
+    if (a->length >= sizeof first || b->length >= sizeof second)
         return false;
-    memcpy(a, text->raw, text->length);
-    memcpy(b, raw, length);
-    a[text->length] = b[length] = 0;
-    return strtod(a, NULL) == strtod(b, NULL);
+    memcpy(first, a->at, a->length);
+    memcpy(second, b->at, b->length);
+    first[a->length] = second[b->length] = 0;
+    return strtod(first, NULL) == strtod(second, NULL);
 }
 
-static bool same_string(const struct scan_text *text, const char *raw, size_t length) {
+static bool same_string(const struct scan_span *a, const struct scan_span *b) {
     size_t at = 1, other = 1;
-    while (at < text->length - 1 && other < length - 1) {
-        char a[4], b[4];
-        size_t size = read_character(text->raw, text->length - 1, &at, a);
-        if (read_character(raw, length - 1, &other, b) != size || memcmp(a, b, size) != 0)
+    while (at < a->length - 1 && other < b->length - 1) {
+        char one[4], two[4];
+        size_t size = read_character(a->at, a->length - 1, &at, one);
+        if (read_character(b->at, b->length - 1, &other, two) != size ||
+            memcmp(one, two, size) != 0)
             return false;
     }
-    return at == text->length - 1 && other == length - 1;
+    return at == a->length - 1 && other == b->length - 1;
 }
 
-bool scan_is_id(const struct scan_text *text, const char *raw, size_t length) {
-    if (!text->scalar || length == 0)
+bool scan_same_id(const struct scan_span *a, const struct scan_span *b) {
+    if (!scan_is_scalar(a) || !scan_is_scalar(b))
         return false;
-    if (text->length == length && memcmp(text->raw, raw, length) == 0)
+    if (a->length == b->length && memcmp(a->at, b->at, a->length) == 0)
         return true;
-    if (text->raw[0] == '"' || raw[0] == '"')
-        return text->raw[0] == raw[0] && same_string(text, raw, length);
-    return same_number(text, raw, length);
+    if (scan_is_string(a) || scan_is_string(b))
+        return scan_is_string(a) && scan_is_string(b) && same_string(a, b);
+    return same_number(a, b);
 }
 
 enum scan_kind scan_kind(const struct scan *scan) {
-    const struct scan_text *id = &scan->texts[SCAN_ID], *method = &scan->texts[SCAN_METHOD];
-    if (!scan->is_object)
+    const struct scan_span *id = &scan->spans[SCAN_ID], *method = &scan->spans[SCAN_METHOD];
+    if (scan->spans[SCAN_MESSAGE].at[0] != '{')
         return SCAN_INVALID;
-    if (method->present) {
-        if (!method->scalar || method->raw[0] != '"' || (id->present && !id->scalar))
+    if (method->at) {
+        if (!scan_is_string(method) || (id->at && !scan_is_scalar(id)))
             return SCAN_INVALID;
-        return id->present ? SCAN_REQUEST : SCAN_NOTIFICATION;
+        return id->at ? SCAN_REQUEST : SCAN_NOTIFICATION;
     }
-    return scan->result.to || scan->error.to ? SCAN_RESPONSE : SCAN_INVALID;
+    return scan->spans[SCAN_RESULT].at || scan->spans[SCAN_ERROR].at ? SCAN_RESPONSE : SCAN_INVALID;
 }

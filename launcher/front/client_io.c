@@ -28,9 +28,8 @@ static int open_handle(union stream_handle *handle, uv_loop_t *loop, int number,
 static void end_line(struct client_reader *input) {
     size_t length = input->line.length;
     if (input->overlong) {
-        bool valid = input->valid && scan_end(&input->scan) == 0;
         input->overlong = false;
-        input->events->overlong(input->context, &input->scan, valid);
+        input->events->overlong(input->context);
     } else {
         if (length > 0 && input->line.data[length - 1] == '\r')
             length--;
@@ -40,18 +39,14 @@ static void end_line(struct client_reader *input) {
     buffer_clear(&input->line, BUFFER_KEPT);
 }
 
-/* From the first byte beyond the limit on the line is not kept, only looked at. */
+/* From the first byte beyond the limit on the line is not kept. */
 static void add_to_line(struct client_reader *input, const char *bytes, size_t count) {
-    if (!input->overlong && input->line.length + count > INPUT_LINE_MAX) {
+    if (input->line.length + count > INPUT_KEPT_MAX)
         input->overlong = true;
-        scan_begin(&input->scan);
-        input->valid = scan_feed(&input->scan, input->line.data, input->line.length) == 0;
+    if (input->overlong)
         buffer_clear(&input->line, BUFFER_KEPT);
-    }
-    if (!input->overlong)
+    else
         buffer_add(&input->line, bytes, count);
-    else if (input->valid)
-        input->valid = scan_feed(&input->scan, bytes, count) == 0;
 }
 
 static void take_bytes(struct client_reader *input, const char *bytes, size_t count) {
@@ -135,7 +130,7 @@ static void set_reading(struct client_reader *input) {
 int input_init(struct client_reader *input, uv_loop_t *loop, const struct input_events *events,
                void *context) {
     int rc;
-    memset(input, 0, offsetof(struct client_reader, scan));
+    memset(input, 0, offsetof(struct client_reader, buffer));
     input->events = events;
     input->context = context;
     rc = open_handle(&input->handle, loop, 0, &input->is_file);

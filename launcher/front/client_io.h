@@ -12,7 +12,7 @@
 #include "buffer.h"
 #include "json_scan.h"
 
-enum { INPUT_LINE_MAX = 4 * 1024 * 1024 };
+enum { INPUT_KEPT_MAX = 64 * 1024 * 1024 };
 
 union stream_handle {
     uv_handle_t any;
@@ -25,8 +25,8 @@ union stream_handle {
 struct input_events {
     /* A line without its end. */
     void (*line)(void *context, const char *line, size_t length);
-    /* A line that was too long to keep; what it said of itself is in the scan. */
-    void (*overlong)(void *context, const struct scan *scan, bool valid);
+    /* A line that was too long to keep. */
+    void (*overlong)(void *context);
     void (*ended)(void *context);
 };
 
@@ -37,8 +37,7 @@ struct client_reader {
     uv_fs_t read; /* a file is read in steps */
     bool is_file, reading, paused, ended, closed;
     struct buffer line;
-    bool overlong, valid; /* the line is beyond its limit; it has been JSON so far */
-    struct scan scan;
+    bool overlong; /* the line is beyond its limit */
     char buffer[65536];
 };
 

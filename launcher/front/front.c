@@ -13,7 +13,8 @@
 #include "requests.h"
 
 enum {
-    OUTPUT_HIGH = 1024 * 1024, /* beyond it nothing more is read from the server */
+    LINE_MAX_SENT = 4 * 1024 * 1024, /* longer ones are read, for their id, and refused */
+    OUTPUT_HIGH = 1024 * 1024,       /* beyond it nothing more is read from the server */
     OUTPUT_LOW = 256 * 1024,
     OUTPUT_FULL = 8 * 1024 * 1024, /* beyond it nothing more is read from the client either */
     WAITING_MOST = 4096,
@@ -68,21 +69,22 @@ void front_output(struct front *front, const char *data, size_t length) {
 
 /* ---- requests of the server ---- */
 
-static bool is_asked(const struct asked *asked, size_t i, const struct scan_text *id) {
-    return asked->ids[i][0] && scan_is_id(id, asked->ids[i], strlen(asked->ids[i]));
+static bool is_asked(const struct asked *asked, size_t i, const struct scan_span *id) {
+    struct scan_span own = {asked->ids[i], strlen(asked->ids[i])};
+    return asked->ids[i][0] && scan_same_id(id, &own);
 }
 
-static void note_asked(struct asked *asked, const struct scan_text *id) {
-    if (!id->scalar || id->length >= FRONT_ID_MAX)
+static void note_asked(struct asked *asked, const struct scan_span *id) {
+    if (!scan_is_scalar(id) || id->length >= FRONT_ID_MAX)
         return;
-    memcpy(asked->ids[asked->next], id->raw, id->length);
+    memcpy(asked->ids[asked->next], id->at, id->length);
     asked->ids[asked->next][id->length] = 0;
     asked->gone[asked->next] = false;
     asked->next = (asked->next + 1) % FRONT_ABANDONED_MOST;
 }
 
 /* Forgets the request that this answers; true if whoever asked is gone. */
-static bool take_asked(struct asked *asked, const struct scan_text *id) {
+static bool take_asked(struct asked *asked, const struct scan_span *id) {
     for (size_t back = 1; back <= FRONT_ABANDONED_MOST; back++) {
         size_t i = (asked->next + FRONT_ABANDONED_MOST - back) % FRONT_ABANDONED_MOST;
         if (is_asked(asked, i, id)) {
@@ -111,25 +113,35 @@ static void abandon_asked(struct front *front) {
 
 void front_relay(struct front *front, const char *data, size_t length, const struct scan *scan) {
     if (scan_kind(scan) == SCAN_REQUEST)
-        note_asked(&front->asked, &scan->texts[SCAN_ID]);
-    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/tools/list_changed"))
+        note_asked(&front->asked, &scan->spans[SCAN_ID]);
+    if (scan_is(&scan->spans[SCAN_METHOD], "notifications/tools/list_changed"))
         hints_doubt(&front->hints);
     front_output(front, data, length);
 }
 
 /* ---- the client's lines ---- */
 
-static void refuse_line(struct front *front, const struct scan_text *id, int code,
+static void refuse_line(struct front *front, const struct scan_span *id, int code,
                         const char *why) {
-    bool known = id && id->scalar;
-    front_answer_error(front, known ? id->raw : "null", known ? id->length : 4, code, why);
+    bool known = id && scan_is_scalar(id);
+    front_answer_error(front, known ? id->at : "null", known ? id->length : 4, code, why);
 }
+
+static const char too_long[] = "This message is longer than 4 MiB, which is the limit here.";
 
 static void take_line(struct front *front, const char *line, size_t length) {
     struct scan *scan = &front->scan;
-    const struct scan_text *id = &scan->texts[SCAN_ID];
-    if (scan_all(scan, line, length) < 0) {
+    const struct scan_span *id = &scan->spans[SCAN_ID];
+    if (scan_message(scan, line, length) < 0) {
         refuse_line(front, NULL, -32700, "This line is no JSON.");
+        return;
+    }
+    if (length > LINE_MAX_SENT && scan_kind(scan) != SCAN_REQUEST) {
+        front_say("a message of the client was longer than 4 MiB; left out");
+        return;
+    }
+    if (length > LINE_MAX_SENT) {
+        refuse_line(front, id, -32600, too_long);
         return;
     }
     switch (scan_kind(scan)) {
@@ -146,7 +158,7 @@ static void take_line(struct front *front, const char *line, size_t length) {
         break;
     }
     if (head_is_modern(scan))
-        scan_decode(&scan->texts[SCAN_VERSION], front->modern, sizeof front->modern);
+        scan_decode(&scan->spans[SCAN_VERSION], front->modern, sizeof front->modern);
     flights_add(front, line, length);
     link_wake(&front->link);
 }
@@ -159,16 +171,10 @@ static void on_line(void *context, const char *line, size_t length) {
     front_settle(front);
 }
 
-static void on_overlong(void *context, const struct scan *scan, bool valid) {
+static void on_overlong(void *context) {
     struct front *front = context;
-    if (front->phase != FRONT_RUNS)
-        return;
-    if (!valid || scan_kind(scan) == SCAN_REQUEST || scan_kind(scan) == SCAN_INVALID)
-        refuse_line(front, valid ? &scan->texts[SCAN_ID] : NULL, valid ? -32600 : -32700,
-                    "This message is longer than 4 MiB, which is the limit here.");
-    else
-        front_say("a message of the client was longer than 4 MiB; left out");
-    front_settle(front);
+    if (front->phase == FRONT_RUNS)
+        refuse_line(front, NULL, -32600, too_long);
 }
 
 /* ---- the end ---- */

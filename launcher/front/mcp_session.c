@@ -26,14 +26,14 @@ struct subscription {
 
 /* ---- what is remembered ---- */
 
-static struct subscription **find_subscription(struct dialog *dialog, const struct scan_text *uri) {
+static struct subscription **find_subscription(struct dialog *dialog, const struct scan_span *uri) {
     struct subscription **at = &dialog->subscriptions;
-    while (*at && ((*at)->length != uri->length || memcmp((*at)->uri, uri->raw, uri->length) != 0))
+    while (*at && ((*at)->length != uri->length || memcmp((*at)->uri, uri->at, uri->length) != 0))
         at = &(*at)->next;
     return at;
 }
 
-static void unsubscribe(struct dialog *dialog, const struct scan_text *uri) {
+static void unsubscribe(struct dialog *dialog, const struct scan_span *uri) {
     struct subscription **at = find_subscription(dialog, uri), *found = *at;
     if (!found)
         return;
@@ -44,14 +44,14 @@ static void unsubscribe(struct dialog *dialog, const struct scan_text *uri) {
     free(found);
 }
 
-static void subscribe(struct dialog *dialog, const struct scan_text *uri, struct blob *line) {
-    struct subscription *made = uri->scalar ? malloc(sizeof *made + uri->length) : NULL;
+static void subscribe(struct dialog *dialog, const struct scan_span *uri, struct blob *line) {
+    struct subscription *made = scan_is_scalar(uri) ? malloc(sizeof *made + uri->length) : NULL;
     unsubscribe(dialog, uri);
     if (!made)
         return;
     made->line = blob_hold(line);
     made->length = uri->length;
-    memcpy(made->uri, uri->raw, uri->length);
+    memcpy(made->uri, uri->at, uri->length);
     made->next = dialog->subscriptions;
     dialog->subscriptions = made;
 }
@@ -64,15 +64,15 @@ static void keep_blob(struct blob **place, struct blob *line) {
 
 void dialog_remember(struct front *front, const struct scan *scan, struct blob *line) {
     struct dialog *dialog = &front->dialog;
-    const struct scan_text *method = &scan->texts[SCAN_METHOD];
+    const struct scan_span *method = &scan->spans[SCAN_METHOD];
     if (dialog->state == DIALOG_NONE)
         return;
     if (scan_is(method, "logging/setLevel"))
         keep_blob(&dialog->level, line);
     else if (scan_is(method, "resources/subscribe"))
-        subscribe(dialog, &scan->texts[SCAN_URI], line);
+        subscribe(dialog, &scan->spans[SCAN_URI], line);
     else
-        unsubscribe(dialog, &scan->texts[SCAN_URI]);
+        unsubscribe(dialog, &scan->spans[SCAN_URI]);
 }
 
 static void forget_all(struct dialog *dialog) {
@@ -140,7 +140,7 @@ void dialog_initialized(struct front *front) {
 void dialog_head(const struct front *front, struct buffer *out, struct head *head) {
     const struct dialog *dialog = &front->dialog;
     const struct scan *scan = head->scan;
-    bool begins = scan && scan_is(&scan->texts[SCAN_METHOD], "initialize") && !head_is_modern(scan);
+    bool begins = scan && scan_is(&scan->spans[SCAN_METHOD], "initialize") && !head_is_modern(scan);
     bool open = dialog->state != DIALOG_NONE && !begins;
     head->port = front->link.port;
     head->token = front->token;
@@ -181,11 +181,12 @@ static bool take_replay_message(struct front *front, const struct http_response 
                                 const char *data, size_t length) {
     struct dialog *dialog = &front->dialog;
     struct scan *scan = &front->scan;
-    if (scan_all(scan, data, length) < 0)
+    if (scan_message(scan, data, length) < 0)
         return true;
     if (scan_kind(scan) != SCAN_RESPONSE)
         front_relay(front, data, length, scan);
-    else if (dialog->step == 0 && scan->result.to && read_terms(dialog, answer, data, length))
+    else if (dialog->step == 0 && scan->spans[SCAN_RESULT].at &&
+             read_terms(dialog, answer, data, length))
         dialog->step = 1;
     return true;
 }
@@ -224,7 +225,7 @@ static void say(struct front *front, struct blob *line) {
     struct dialog *dialog = &front->dialog;
     struct head parts = {.method = "POST", .scan = &front->scan, .body = line->length};
     struct buffer head = {0};
-    scan_all(&front->scan, line->data, line->length);
+    scan_message(&front->scan, line->data, line->length);
     dialog_head(front, &head, &parts);
     dialog->replay.events = &replay_events;
     dialog->replay.context = front;
@@ -316,7 +317,7 @@ static bool on_stream_message(struct exchange *exchange, const struct http_respo
     (void)answer;
     front->dialog.stream_delay = 0;
     enum scan_kind kind =
-        scan_all(&front->scan, data, length) == 0 ? scan_kind(&front->scan) : SCAN_INVALID;
+        scan_message(&front->scan, data, length) == 0 ? scan_kind(&front->scan) : SCAN_INVALID;
     if (kind == SCAN_REQUEST || kind == SCAN_NOTIFICATION) /* answers come where was asked */
         front_relay(front, data, length, &front->scan);
     return true;

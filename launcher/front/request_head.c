@@ -26,7 +26,7 @@ void head_add_value(struct buffer *out, const char *value) {
 }
 
 bool head_is_modern(const struct scan *scan) {
-    return scan->texts[SCAN_VERSION].scalar && scan->texts[SCAN_VERSION].raw[0] == '"';
+    return scan_is_string(&scan->spans[SCAN_VERSION]);
 }
 
 static void add_header(struct buffer *out, const char *name, const char *value) {
@@ -39,14 +39,14 @@ static void add_header(struct buffer *out, const char *name, const char *value) 
 }
 
 /* What the message names: a tool, a prompt, a resource. */
-static const struct scan_text *named(const struct scan *scan) {
-    const struct scan_text *method = &scan->texts[SCAN_METHOD];
+static const struct scan_span *named(const struct scan *scan) {
+    const struct scan_span *method = &scan->spans[SCAN_METHOD];
     if (scan_is(method, "tools/call") || scan_is(method, "prompts/get"))
-        return &scan->texts[SCAN_NAME];
-    return scan_is(method, "resources/read") ? &scan->texts[SCAN_URI] : NULL;
+        return &scan->spans[SCAN_NAME];
+    return scan_is(method, "resources/read") ? &scan->spans[SCAN_URI] : NULL;
 }
 
-static void add_scanned(struct buffer *out, const char *name, const struct scan_text *text) {
+static void add_scanned(struct buffer *out, const char *name, const struct scan_span *text) {
     char value[SCAN_TEXT_MAX];
     if (text && scan_decode(text, value, sizeof value))
         add_header(out, name, value);
@@ -57,13 +57,13 @@ static void add_scanned(struct buffer *out, const char *name, const struct scan_
 static void add_routing(struct buffer *out, const struct head *head) {
     char version[SCAN_TEXT_MAX];
     bool modern = head->scan && head_is_modern(head->scan) &&
-                  scan_decode(&head->scan->texts[SCAN_VERSION], version, sizeof version);
+                  scan_decode(&head->scan->spans[SCAN_VERSION], version, sizeof version);
     add_header(out, "MCP-Protocol-Version", modern ? version : head->version);
     if (!modern)
         add_header(out, "Mcp-Session-Id", head->session);
     if (!head->scan || (!modern && head->session && head->session[0]))
         return;
-    add_scanned(out, "Mcp-Method", &head->scan->texts[SCAN_METHOD]);
+    add_scanned(out, "Mcp-Method", &head->scan->spans[SCAN_METHOD]);
     add_scanned(out, "Mcp-Name", named(head->scan));
 }
 

@@ -43,7 +43,7 @@ static const struct {
 
 static void classify(struct flight *flight, const struct scan *scan) {
     char name[SCAN_TEXT_MAX];
-    const struct scan_text *method = &scan->texts[SCAN_METHOD];
+    const struct scan_span *method = &scan->spans[SCAN_METHOD];
     flight->kind = scan_kind(scan);
     flight->modern = head_is_modern(scan);
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
@@ -53,12 +53,13 @@ static void classify(struct flight *flight, const struct scan *scan) {
         }
     }
     flight->calls_tool = scan_is(method, "tools/call");
-    if (flight->calls_tool && scan_decode(&scan->texts[SCAN_NAME], name, sizeof name))
+    if (flight->calls_tool && scan_decode(&scan->spans[SCAN_NAME], name, sizeof name))
         flight->repeatable = hints_repeatable(&flight->front->hints, name);
 }
 
-bool flight_has_id(const struct flight *flight, const struct scan_text *id) {
-    return scan_is_id(id, flight->id, flight->id_length);
+bool flight_has_id(const struct flight *flight, const struct scan_span *id) {
+    struct scan_span own = {flight->id, flight->id_length};
+    return scan_same_id(id, &own);
 }
 
 bool flight_is_request(const struct flight *flight) {
@@ -147,8 +148,8 @@ void flight_uncount(struct flight *flight) {
 
 struct flight *flight_create(struct front *front, const char *line, size_t length,
                              const struct scan *scan) {
-    const struct scan_text *id = &scan->texts[SCAN_ID];
-    size_t id_length = id->scalar ? id->length : 0;
+    const struct scan_span *id = &scan->spans[SCAN_ID];
+    size_t id_length = scan_is_scalar(id) ? id->length : 0;
     struct flight *flight = calloc(1, sizeof *flight + id_length + 1);
     if (flight)
         flight->line = blob_create(line, length);
@@ -158,7 +159,8 @@ struct flight *flight_create(struct front *front, const char *line, size_t lengt
     }
     flight->front = front;
     flight->id_length = id_length;
-    memcpy(flight->id, id->raw, id_length);
+    if (id_length > 0)
+        memcpy(flight->id, id->at, id_length);
     classify(flight, scan);
     begin_waiting(flight, front->flights.waiting.end);
     return flight;
@@ -182,7 +184,7 @@ void flight_requeue(struct flight *flight) {
     begin_waiting(flight, &flight->front->flights.waiting.first);
 }
 
-struct flight *flights_find_request(struct front *front, const struct scan_text *id) {
+struct flight *flights_find_request(struct front *front, const struct scan_span *id) {
     struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
     for (size_t i = 0; i < 2; i++)
         for (struct flight *flight = starts[i]; flight; flight = flight->next)

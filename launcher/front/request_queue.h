@@ -47,7 +47,7 @@ bool flight_is_request(const struct flight *flight);
 bool flight_is_barrier(const struct flight *flight);
 
 /* Whether this is the id of its request. */
-bool flight_has_id(const struct flight *flight, const struct scan_text *id);
+bool flight_has_id(const struct flight *flight, const struct scan_span *id);
 
 /* How long a flight waits for the server at most. */
 int64_t flight_patience(const struct front *front);
@@ -73,6 +73,6 @@ void flight_uncount(struct flight *flight);
 /* Sees to it that time is not slept through; 0: nothing is due. */
 void flights_note_due(struct flights *flights, int64_t due);
 
-struct flight *flights_find_request(struct front *front, const struct scan_text *id);
+struct flight *flights_find_request(struct front *front, const struct scan_span *id);
 
 #endif

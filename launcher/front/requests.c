@@ -110,14 +110,14 @@ static void after_result(struct flight *flight, const struct http_response *answ
     } else if (flight->errand == ERRAND_TOOLS) {
         hints_learn(&front->hints, data, length);
     } else if (flight->errand == ERRAND_REMEMBERED) {
-        scan_all(&front->scan, flight->line->data, flight->line->length);
+        scan_message(&front->scan, flight->line->data, flight->line->length);
         dialog_remember(front, &front->scan, flight->line);
     }
 }
 
 static void take_response(struct flight *flight, const struct http_response *answer,
                           const char *data, size_t length) {
-    bool is_result = flight->front->scan.result.to != 0;
+    bool is_result = flight->front->scan.spans[SCAN_RESULT].at != NULL;
     flight->answered = true;
     flight_uncount(flight);
     if (flight->cancelled)
@@ -129,12 +129,12 @@ static void take_response(struct flight *flight, const struct http_response *ans
 
 /* An error that the server could not or did not assign: its words, with the id that it belongs to.
  */
-static void take_foreign_error(struct flight *flight, const char *data, struct scan_span error) {
+static void take_foreign_error(struct flight *flight, const struct scan_span *error) {
     struct buffer line = {0};
     buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
     buffer_add(&line, flight->id, flight->id_length);
     buffer_add_text(&line, ",\"error\":");
-    buffer_add(&line, data + error.from, error.to - error.from);
+    buffer_add(&line, error->at, error->length);
     buffer_add_text(&line, "}");
     if (!line.failed && !flight->cancelled)
         front_output(flight->front, line.data, line.length);
@@ -147,10 +147,10 @@ static void take_foreign_error(struct flight *flight, const char *data, struct s
 static void take_any_response(struct flight *flight, const struct http_response *answer,
                               const char *data, size_t length) {
     const struct scan *scan = &flight->front->scan;
-    if (flight_has_id(flight, &scan->texts[SCAN_ID]))
+    if (flight_has_id(flight, &scan->spans[SCAN_ID]))
         take_response(flight, answer, data, length);
-    else if (scan->error.to && !scan->texts[SCAN_ID].scalar)
-        take_foreign_error(flight, data, scan->error);
+    else if (scan->spans[SCAN_ERROR].at && !scan_is_scalar(&scan->spans[SCAN_ID]))
+        take_foreign_error(flight, &scan->spans[SCAN_ERROR]);
     else
         front_say("the server answered one request under the id of another; left out");
 }
@@ -160,7 +160,7 @@ static bool take_message(struct flight *flight, const struct http_response *answ
                          const char *data, size_t length) {
     struct front *front = flight->front;
     struct scan *scan = &front->scan;
-    if (scan_all(scan, data, length) < 0 || scan_kind(scan) == SCAN_INVALID) {
+    if (scan_message(scan, data, length) < 0 || scan_kind(scan) == SCAN_INVALID) {
         front_say("the server sent what is no message of JSON-RPC; left out");
         return true;
     }
@@ -169,7 +169,7 @@ static bool take_message(struct flight *flight, const struct http_response *answ
             take_any_response(flight, answer, data, length);
         return true;
     }
-    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/subscriptions/acknowledged")) {
+    if (scan_is(&scan->spans[SCAN_METHOD], "notifications/subscriptions/acknowledged")) {
         flight->attempts = 0;
         if (flight->acknowledged)
             return true; /* the client knows */
@@ -198,8 +198,8 @@ static void answer_status(struct flight *flight, const struct http_response *ans
 static void drop_cancelled(const struct flight *note) {
     struct front *front = note->front;
     struct flight *flight;
-    scan_all(&front->scan, note->line->data, note->line->length);
-    flight = flights_find_request(front, &front->scan.texts[SCAN_REQUEST_ID]);
+    scan_message(&front->scan, note->line->data, note->line->length);
+    flight = flights_find_request(front, &front->scan.spans[SCAN_REQUEST_ID]);
     if (flight && flight->cancelled)
         flight_remove(flight);
 }
@@ -210,7 +210,7 @@ static void take_body(struct flight *flight, const struct http_response *answer)
     const char *data = answer->body.data;
     size_t length = answer->body.length;
     bool response =
-        length > 0 && scan_all(scan, data, length) == 0 && scan_kind(scan) == SCAN_RESPONSE;
+        length > 0 && scan_message(scan, data, length) == 0 && scan_kind(scan) == SCAN_RESPONSE;
     if (!flight_is_request(flight)) {
         if (answer->status >= 400)
             front_say("the server did not take a message (HTTP %d)", answer->status);
@@ -221,10 +221,10 @@ static void take_body(struct flight *flight, const struct http_response *answer)
         flight_remove(flight);
         return;
     }
-    if (response && flight_has_id(flight, &scan->texts[SCAN_ID]))
+    if (response && flight_has_id(flight, &scan->spans[SCAN_ID]))
         take_response(flight, answer, data, length);
-    else if (response && scan->error.to)
-        take_foreign_error(flight, data, scan->error);
+    else if (response && scan->spans[SCAN_ERROR].at)
+        take_foreign_error(flight, &scan->spans[SCAN_ERROR]);
     if (flight->answered || flight->cancelled)
         flight_remove(flight);
     else
@@ -322,7 +322,7 @@ static void send_out(struct flight *flight) {
     struct head parts = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
     int rc;
     if (!resumes) {
-        scan_all(&front->scan, flight->line->data, flight->line->length);
+        scan_message(&front->scan, flight->line->data, flight->line->length);
         parts.scan = &front->scan;
         parts.body = flight->line->length;
         parts.more = &more;
@@ -396,7 +396,7 @@ void flights_pump(struct front *front) {
 
 /* True if that is all there is to do. In the stateless era closing the connection is how to cancel;
  * in the others the server is told, if it knows of the request at all. */
-static bool cancel(struct front *front, const struct scan_text *id) {
+static bool cancel(struct front *front, const struct scan_span *id) {
     struct flight *flight = flights_find_request(front, id);
     if (!flight)
         return front->dialog.state == DIALOG_NONE;
@@ -411,12 +411,12 @@ static bool cancel(struct front *front, const struct scan_text *id) {
 
 void flights_add(struct front *front, const char *line, size_t length) {
     const struct scan *scan = &front->scan;
-    const struct scan_text *id = &scan->texts[SCAN_ID];
-    if (scan_is(&scan->texts[SCAN_METHOD], "notifications/cancelled") &&
-        cancel(front, &scan->texts[SCAN_REQUEST_ID]))
+    const struct scan_span *id = &scan->spans[SCAN_ID];
+    if (scan_is(&scan->spans[SCAN_METHOD], "notifications/cancelled") &&
+        cancel(front, &scan->spans[SCAN_REQUEST_ID]))
         return;
     if (!flight_create(front, line, length, scan) && scan_kind(scan) == SCAN_REQUEST)
-        front_answer_error(front, id->raw, id->length, FRONT_ERROR, "out of memory");
+        front_answer_error(front, id->at, id->length, FRONT_ERROR, "out of memory");
 }
 
 /* ---- time and ends ---- */

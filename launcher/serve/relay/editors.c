@@ -245,17 +245,13 @@ static void on_open(void *context, struct editor_socket *socket) {
 /* An answer that cannot be read still ends its call, if it can be told which. */
 static bool fail_unread(struct editor *editor, const char *text, size_t length,
                         const char *complaint) {
-    struct scan *scan = malloc(sizeof *scan);
-    char number[24];
-    bool known = scan && scan_all(scan, text, length) == 0 && scan_kind(scan) == SCAN_RESPONSE &&
-                 scan->texts[SCAN_ID].scalar && scan->texts[SCAN_ID].length < sizeof number;
-    if (known) {
-        snprintf(number, sizeof number, "%.*s", (int)scan->texts[SCAN_ID].length,
-                 scan->texts[SCAN_ID].raw);
-        call_editor_unread(editor, strtoll(number, NULL, 10), complaint);
-    }
-    free(scan);
-    return known;
+    struct scan scan;
+    const struct scan_span *id = &scan.spans[SCAN_ID];
+    if (scan_message(&scan, text, length) < 0 || scan_kind(&scan) != SCAN_RESPONSE ||
+        !scan_is_scalar(id))
+        return false;
+    call_editor_unread(editor, strtoll(id->at, NULL, 10), complaint);
+    return true;
 }
 
 static void on_message(void *context, struct editor_socket *socket, char *text, size_t length) {
