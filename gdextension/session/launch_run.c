@@ -5,7 +5,8 @@
 
 #include <uv.h>
 
-#include "os/os.h"
+#include "os/os_pipe.h"
+#include "os/os_spawn.h"
 #include "protocol/lines.h"
 #include "protocol/message.h"
 
@@ -76,9 +77,10 @@ static void set_owner(struct launch_setup *setup, const char *pid, const char *s
         environment_set(&setup->environment, setup->aliases.items[i], pid);
 }
 
-static int spawn_with_owner(struct os_child *child, struct launch_setup *setup) {
+static int spawn_with_owner(struct os_child *child, struct launch_setup *setup, os_handle output) {
     struct os_identity self;
     char pid[OS_NUMBER_MAX], start[OS_NUMBER_MAX];
+    struct os_spawn_spec spec = {.path = setup->program, .output = output};
     int rc = os_identity_self(&self);
     if (rc < 0)
         return rc;
@@ -86,9 +88,9 @@ static int spawn_with_owner(struct os_child *child, struct launch_setup *setup) 
     os_start_format(start, self.start);
     set_owner(setup, setup->is_unowned ? NULL : pid, setup->is_unowned ? NULL : start);
     environment_set(&setup->environment, "TETHER_ANNOUNCE", "1");
-    rc = setup->environment.failed || setup->words.failed
-             ? UV_ENOMEM
-             : os_child_start(child, setup->program, setup->words.items, setup->environment.items);
+    spec.words = setup->words.items;
+    spec.environment = setup->environment.items;
+    rc = setup->environment.failed || setup->words.failed ? UV_ENOMEM : os_spawn(child, &spec);
     set_owner(setup, NULL, NULL);
     return rc;
 }
@@ -147,23 +149,20 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
 int launch_run_start(struct launch_run **out, uv_loop_t *loop, struct launch_setup *setup,
                      launch_listening_fn listening, launch_done_fn done, void *context) {
     struct launch_run *run = calloc(1, sizeof *run);
-    int rc = run ? 0 : UV_ENOMEM;
-    if (rc == 0)
-        rc = spawn_with_owner(&run->child, setup);
-    if (rc < 0) {
-        free(run);
-        return rc;
-    }
+    os_handle output;
+    int rc;
+    if (!run)
+        return UV_ENOMEM;
     run->listening = listening;
     run->done = done;
     run->context = context;
     run->pipe.data = run;
-    uv_pipe_init(loop, &run->pipe, 0);
-    rc = uv_pipe_open(&run->pipe, (uv_file)run->child.output);
-    if (rc == 0) {
-        run->child.output = OS_NO_HANDLE; /* the pipe's now */
+    rc = os_pipe_reader(loop, &run->pipe, &output);
+    if (rc == 0)
+        rc = spawn_with_owner(&run->child, setup, output);
+    os_handle_close(&output);
+    if (rc == 0)
         rc = uv_read_start((uv_stream_t *)&run->pipe, on_alloc, on_read);
-    }
     if (rc < 0)
         launch_run_abort(run);
     else

@@ -12,15 +12,13 @@
 #include "daemon/command_words.h"
 #include "exit_code.h"
 #include "options/owner_check.h"
+#include "os/os_pipe.h"
+#include "os/os_spawn.h"
 #include "protocol/lines.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 
-extern char **environ;
-
 enum {
-    LOCK_FD = 3, /* the daemon's; behind stdin, stdout and stderr */
-    RESULT_FD = 4,
     MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
     HANDSHAKE_MOST_MS = 60000,
     COMMAND_SHOWN = 200, /* characters of another command, in a message */
@@ -90,53 +88,37 @@ static void daemon_environment(struct text_list *list) {
     static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON",  "TETHER_WS_TOKEN",
                                           "LISTEN_FDS",      "LISTEN_PID",     "LISTEN_FDNAMES",
                                           "NOTIFY_SOCKET",   "TETHER_ANNOUNCE"};
-    for (char **entry = environ; *entry; entry++)
+    for (char *const *entry = os_environment(); *entry; entry++)
         text_list_add(list, *entry);
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++)
         environment_set(list, dropped[i], NULL);
 }
 
-static void daemon_words(struct text_list *words, const struct options *options) {
+/* The daemon has both handles under the values that they have here. */
+static int spawn_daemon(const struct options *options, os_handle lock, os_handle result) {
+    const os_handle handed[] = {lock, result};
     struct options told = *options;
-    told.lock_handle = LOCK_FD;
-    told.result_handle = RESULT_FD;
-    text_list_add(words, "tether");
-    text_list_add(words, "daemon");
-    options_emit(&told, add_word, words);
-}
-
-static int spawn_daemon(const struct options *options, os_handle lock, uv_file result) {
     char self[OS_PATH_MAX];
     size_t size = sizeof self;
     struct text_list words = {0}, environment = {0};
-    uv_loop_t loop;
-    uv_process_t process;
-    uv_stdio_container_t stdio[5] = {{.flags = UV_IGNORE},
-                                     {.flags = UV_IGNORE},
-                                     {.flags = UV_IGNORE},
-                                     {.flags = UV_INHERIT_FD},
-                                     {.flags = UV_INHERIT_FD}};
-    uv_process_options_t spawn = {.file = self,
-                                  .stdio = stdio,
-                                  .stdio_count = 5,
-                                  .flags = UV_PROCESS_DETACHED | UV_PROCESS_WINDOWS_HIDE};
+    struct os_spawn_spec spec = {.path = self,
+                                 .output = OS_NO_HANDLE,
+                                 .handed = handed,
+                                 .handed_count = sizeof handed / sizeof handed[0],
+                                 .detached = true};
     int rc = uv_exepath(self, &size);
-    stdio[LOCK_FD].data.fd = (int)lock;
-    stdio[RESULT_FD].data.fd = result;
-    daemon_words(&words, options);
+    told.lock_handle = lock;
+    told.result_handle = result;
+    text_list_add(&words, "tether");
+    text_list_add(&words, "daemon");
+    options_emit(&told, add_word, &words);
     daemon_environment(&environment);
-    spawn.args = words.items;
-    spawn.env = environment.items;
+    spec.words = words.items;
+    spec.environment = environment.items;
     if (rc == 0 && (words.failed || environment.failed))
         rc = UV_ENOMEM;
     if (rc == 0)
-        rc = uv_loop_init(&loop);
-    if (rc == 0) {
-        rc = uv_spawn(&loop, &process, &spawn);
-        uv_close((uv_handle_t *)&process, NULL);
-        uv_run(&loop, UV_RUN_DEFAULT);
-        uv_loop_close(&loop);
-    }
+        rc = os_spawn(NULL, &spec);
     text_list_finish(&words);
     text_list_finish(&environment);
     return rc;
@@ -168,27 +150,24 @@ static void read_result(struct launch *launch, os_handle from) {
 }
 
 static enum outcome start(struct launch *launch, os_handle lock) {
-    uv_file ends[2];
     char text[256];
     struct error err = {0};
-    os_handle from;
+    os_handle from, to;
     int rc;
     if (owner_check(&launch->options, &err) < 0) {
         os_handle_close(&lock);
         return give_up(launch, EXIT_FAILED, err.message);
     }
-    rc = uv_pipe(ends, 0, 0);
-    if (rc == 0) {
-        rc = spawn_daemon(&launch->options, lock, ends[1]);
-        os_handle to = ends[1];
-        os_handle_close(&to);
-    }
+    rc = os_pipe(&from, &to);
+    if (rc == 0)
+        rc = spawn_daemon(&launch->options, lock, to);
+    os_handle_close(&to);
     os_handle_close(&lock);
     if (rc < 0) {
+        os_handle_close(&from);
         snprintf(text, sizeof text, "cannot start the daemon: %s", uv_strerror(rc));
         return give_up(launch, EXIT_FAILED, text);
     }
-    from = ends[0];
     read_result(launch, from);
     os_handle_close(&from);
     if (launch->result && json_is_true(json_object_get(launch->result, "again"))) {

@@ -3,7 +3,7 @@
 #include "daemon/daemon.h"
 #include "exit_code.h"
 #include "options/owner_check.h"
-#include "os/os.h"
+#include "os/os_spawn.h"
 
 int command_run(const struct options *options) {
     struct options attempt = *options;
@@ -18,14 +18,13 @@ int command_run(const struct options *options) {
 }
 
 int command_daemon(const struct options *options) {
+    const os_handle handed[] = {(os_handle)options->lock_handle, (os_handle)options->result_handle};
     if (options->lock_handle < 0 || options->result_handle < 0) {
         fprintf(stderr, "tether daemon: this is what `tether launch` starts; use that, or "
                         "`tether run` to stay in the foreground\n");
         return EXIT_USAGE;
     }
     /* What an editor left open for `launch` to inherit is not for a process that outlives it. */
-    os_close_from(1 + (int)(options->lock_handle > options->result_handle
-                                ? options->lock_handle
-                                : options->result_handle));
+    os_handles_keep(handed, sizeof handed / sizeof handed[0]);
     return daemon_run(options, false);
 }

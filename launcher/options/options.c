@@ -158,7 +158,7 @@ static bool set_builtin(struct options *options, const char *value) {
 
 static bool set_handle(const char *value, int64_t *handle) {
     uint64_t number;
-    if (!parse_number(value, 1024, &number))
+    if (!parse_number(value, INT32_MAX, &number))
         return false;
     *handle = (int64_t)number;
     return true;

@@ -120,24 +120,7 @@ int os_process_each(const char *name, const char *value, os_identity_fn fn, void
  * sure that it is ours to end. */
 int os_orphan_end(const struct os_identity *root, int grace_ms);
 
-/* ---- Starting a program from within another's process ---- */
-
-/* A child of ours that writes its word to a pipe. For the extension: it lives in the editor, whose
- * signal handlers, environment and other children are not ours to touch, so nothing of that is. */
-struct os_child {
-    int64_t pid;
-    os_handle output; /* what it writes to standard output; end of file once it is done */
-};
-
-/* Starts the program at a path (no search) with these words and this environment. Standard input is
- * empty, standard error is ours, signals are as for a new program.
- * A program of ours that lost its execute permission, as files from a zip do, gets it back. */
-int os_child_start(struct os_child *child, const char *path, char *const *words,
-                   char *const *environment);
-
-/* Collects a child whose output has ended, or that should end now (it is then killed first), and
- * closes its output. */
-void os_child_finish(struct os_child *child, bool kill_first);
+/* ---- Within another's process ---- */
 
 /* For a thread inside of another's process: signals are not for it, neither theirs nor the one for
  * writing to a peer that is gone. */
@@ -353,10 +336,6 @@ os_handle os_stdio_unblocked(int number);
 
 /* Makes standard output and error go where the handle goes. */
 int os_stdio_redirect(os_handle handle);
-
-/* Closes every descriptor from lowest up. For single-threaded processes just before exec or just
- * after fork. */
-void os_close_from(int lowest);
 
 /* The system's text for an error code of either sign: os_error_text(rc).text. */
 struct os_error_text {

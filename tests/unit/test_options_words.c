@@ -46,7 +46,7 @@ static void test_usage_errors(void **state) {
         {ALL, "--hold-ports --ready ports", "--hold-ports"},
         {ALL, "--lock-handle 3", "--lock-handle"},
         {DAEMON, "--lock-handle -1", "--lock-handle"},
-        {DAEMON, "--result-handle 1025", "1025"},
+        {DAEMON, "--result-handle 2147483648", "2147483648"},
         {SCOPE_INSTANCE, "--grace-ms 5", "--grace-ms"},
         {SCOPE_INSTANCE, "--owner-pid 5", "--owner-pid"},
         {SCOPE_INSTANCE, "--json", "--json"},

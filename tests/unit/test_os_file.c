@@ -1,4 +1,5 @@
 /* Small files, replaced and read whole; and what else is asked of the system. */
+#include "os/linux/fork.h"
 #include "os/os.h"
 #include "os_unit.h"
 

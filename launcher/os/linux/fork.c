@@ -1,8 +1,10 @@
 #include "fork.h"
 
+#include "os/os_spawn.h"
 #include "procfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -81,6 +83,28 @@ void os_close_from(int first) {
             return;
         }
     } while (closing.closed > 1);
+}
+
+static bool is_among(const os_handle *handles, size_t count, int fd) {
+    for (size_t i = 0; i < count; i++) {
+        if (handles[i] == fd)
+            return true;
+    }
+    return false;
+}
+
+void os_handles_keep(const os_handle *kept, size_t count) {
+    int last = STDERR_FILENO;
+
+    for (size_t i = 0; i < count; i++) {
+        if (kept[i] > last && fcntl((int)kept[i], F_GETFD) >= 0)
+            last = (int)kept[i];
+    }
+    for (int fd = STDERR_FILENO + 1; fd < last; fd++) {
+        if (!is_among(kept, count, fd))
+            close(fd);
+    }
+    os_close_from(last + 1);
 }
 
 void os_set_name(const char *name) {

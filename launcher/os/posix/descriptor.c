@@ -39,23 +39,6 @@ int posix_socket(int domain, int type) {
 #endif
 }
 
-int posix_pipe(int ends[2]) {
-#ifdef SOCK_CLOEXEC
-    return pipe2(ends, O_CLOEXEC) < 0 ? -errno : 0;
-#else
-    if (pipe(ends) < 0)
-        return -errno;
-    int rc = posix_cloexec(ends[0]);
-    if (rc == 0)
-        rc = posix_cloexec(ends[1]);
-    if (rc < 0) {
-        close(ends[0]);
-        close(ends[1]);
-    }
-    return rc;
-#endif
-}
-
 ssize_t posix_read_all(int fd, void *out, size_t size) {
     size_t got = 0;
     while (got < size) {

@@ -22,9 +22,6 @@ ssize_t posix_read_all(int fd, void *out, size_t size);
 /* A socket (SOCK_STREAM or SOCK_DGRAM) that exec does not pass on. Returns it or -errno. */
 int posix_socket(int domain, int type);
 
-/* A pipe whose ends exec does not pass on. */
-int posix_pipe(int ends[2]);
-
 /* Makes exec close the descriptor. */
 int posix_cloexec(int fd);
 

@@ -2,7 +2,8 @@
  * here yet. */
 #define _CRT_RAND_S /* for rand_s, which is the system's own source of randomness */
 
-#include "os/os.h"
+#include "os/os_pipe.h"
+#include "os/os_spawn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,16 +78,19 @@ char *const *os_environment(void) {
 void os_thread_block_signals(void) {
 }
 
-int os_child_start(struct os_child *child, const char *path, char *const *words,
-                   char *const *environment) {
-    (void)path;
-    (void)words;
-    (void)environment;
-    *child = (struct os_child){.output = OS_NO_HANDLE};
+int os_pipe_reader(uv_loop_t *loop, uv_pipe_t *reader, os_handle *writing) {
+    uv_pipe_init(loop, reader, 0);
+    *writing = OS_NO_HANDLE;
+    return UV_ENOSYS;
+}
+
+int os_spawn(struct os_child *child, const struct os_spawn_spec *spec) {
+    (void)spec;
+    *child = (struct os_child){0, OS_NO_HANDLE};
     return UV_ENOSYS;
 }
 
 void os_child_finish(struct os_child *child, bool kill_first) {
     (void)kill_first;
-    os_handle_close(&child->output);
+    os_handle_close(&child->handle);
 }
