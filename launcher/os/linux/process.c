@@ -3,7 +3,6 @@
 #include "proc.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -51,28 +50,4 @@ int os_process_open(struct os_process *process, const struct os_identity *identi
     if (rc < 0)
         os_process_close(process);
     return rc;
-}
-
-int os_process_wait(const struct os_process *process, int timeout_ms) {
-    struct pollfd item = {.fd = (int)process->handle, .events = POLLIN};
-    int64_t deadline = os_clock_ms() + timeout_ms;
-    if (process->handle == OS_NO_HANDLE)
-        return -EINVAL;
-    for (;;) {
-        int n = poll(&item, 1, timeout_ms);
-        if (n > 0)
-            return item.revents & POLLNVAL ? -EBADF : 0;
-        if (n == 0)
-            return -ETIMEDOUT;
-        if (errno != EINTR)
-            return -errno;
-        if (timeout_ms > 0) {
-            int64_t left = deadline - os_clock_ms();
-            timeout_ms = left > 0 ? (int)left : 0;
-        }
-    }
-}
-
-void os_process_close(struct os_process *process) {
-    os_handle_close(&process->handle);
 }

@@ -1,0 +1,29 @@
+/* Waiting for the end of a process that is held on to. */
+#include "os/os.h"
+
+#include <errno.h>
+#include <poll.h>
+
+int os_process_wait(const struct os_process *process, int timeout_ms) {
+    struct pollfd item = {.fd = (int)process->handle, .events = POLLIN};
+    int64_t deadline = os_clock_ms() + timeout_ms;
+    if (process->handle == OS_NO_HANDLE)
+        return -EINVAL;
+    for (;;) {
+        int n = poll(&item, 1, timeout_ms);
+        if (n > 0)
+            return item.revents & POLLNVAL ? -EBADF : 0;
+        if (n == 0)
+            return -ETIMEDOUT;
+        if (errno != EINTR)
+            return -errno;
+        if (timeout_ms > 0) {
+            int64_t left = deadline - os_clock_ms();
+            timeout_ms = left > 0 ? (int)left : 0;
+        }
+    }
+}
+
+void os_process_close(struct os_process *process) {
+    os_handle_close(&process->handle);
+}
