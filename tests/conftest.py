@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "support"))
 import harness  # noqa: E402
 
 OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0}
+SKIPS = []
 
 
 def pytest_sessionstart():
@@ -21,6 +22,9 @@ def pytest_runtest_makereport(item):
     report = outcome.get_result()
     if report.when == "call" or report.outcome != "passed":
         OUTCOMES[report.outcome] += 1
+        if report.skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            SKIPS.append("%s: %s" % (report.nodeid, reason.removeprefix("Skipped: ")))
         # A test that failed twice, in itself and in the checks after it, is one failed test.
         if report.when == "teardown" and getattr(item, "tether_failed", False):
             OUTCOMES[report.outcome] -= 1
@@ -34,15 +38,22 @@ def pytest_sessionfinish():
     if path:
         with open(path, "w") as file:
             file.write("%(passed)d %(failed)d %(skipped)d\n" % OUTCOMES)
+    path = os.environ.get("TETHER_TEST_SKIPS")
+    if path:
+        with open(path, "a") as file:
+            file.writelines(line + "\n" for line in SKIPS)
 
 
 @pytest.fixture(autouse=True)
-def nothing_left():
+def nothing_left(request):
     before = harness.open_fds()
     allowed = harness.descendants_of(os.getpid())
     yield
     for process in list(harness.Process.running):
         process.stop()
+    if getattr(request.node, "tether_failed", False):
+        harness.end_strays(allowed, limit=0)  # left behind by its failure, which says enough
+        return
     strays = harness.end_strays(allowed)
     leaked = {fd: name for fd, name in harness.open_fds().items() if fd not in before}
     assert not strays, "processes left behind: %s" % strays

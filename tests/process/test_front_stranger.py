@@ -1,6 +1,8 @@
 """`tether mcp` says nothing to a server of another user, whoever has taken the port of ours. Row F7."""
 import os
+import shutil
 import sys
+import tempfile
 
 import pytest
 
@@ -23,9 +25,17 @@ def scene(state_dir):
         yield made
 
 
-@pytest.mark.parametrize("command", [STUB, ONLY_LISTENS], ids=["accepts", "only listens"])
-def test_F7_a_server_of_another_user_is_told_nothing(scene, command):
-    front = scene.start(command=AS_NOBODY + command)
+@pytest.fixture
+def stub():
+    """The stub where every user may read it: a home is often closed to others, with all below it."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        yield [sys.executable, shutil.copy(STUB[-1], folder)]
+
+
+@pytest.mark.parametrize("kind", ["accepts", "only listens"])
+def test_F7_a_server_of_another_user_is_told_nothing(stub, scene, kind):
+    front = scene.start(command=AS_NOBODY + (stub if kind == "accepts" else ONLY_LISTENS))
     for method, params in (("initialize", {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {}}),
                            ("tools/list", MODERN)):
         error = front.ask(method, params)["error"]
@@ -33,7 +43,7 @@ def test_F7_a_server_of_another_user_is_told_nothing(scene, command):
     assert [event for event in scene.observer.rest() if event["event"] == "request"] == []
 
 
-def test_F7_a_session_does_not_go_on_with_a_server_of_another_user(scene, tmp_path):
+def test_F7_a_session_does_not_go_on_with_a_server_of_another_user(stub, scene, tmp_path):
     """It was ours; the one that comes after a crash is not."""
     mark = tmp_path / "once"
     mark.touch()
@@ -45,7 +55,7 @@ if os.path.exists(%r):
 else:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 os.execv(sys.argv[1], sys.argv[1:])""" % (str(mark), str(mark))]
-    front = scene.start(command=change + STUB)
+    front = scene.start(command=change + stub)
     front.initialize()
     assert front.ask("ping")["result"] == {}
     assert scene.observer.expect_call("ping")

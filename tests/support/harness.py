@@ -37,10 +37,21 @@ def children_of(pid):
     return found
 
 
-def descendants_of(pid):
+def _look_below(pid):
     found = children_of(pid)
     for child in list(found):
-        found += descendants_of(child)
+        found += _look_below(child)
+    return found
+
+
+def descendants_of(pid):
+    """All below a process. A child whose parent ends just then stands in neither place, so it is
+    looked until two looks agree; among processes that never rest, a hundred times."""
+    found = _look_below(pid)
+    for _ in range(100):
+        before, found = found, _look_below(pid)
+        if found == before:
+            break
     return found
 
 
@@ -92,22 +103,35 @@ def reap_adopted():
                 pass
 
 
-def end_strays(allowed=()):
-    """Kills every descendant that is left and returns what they were."""
-    strays = []
+def _left(allowed):
     reap_adopted()
-    left = [pid for pid in descendants_of(os.getpid()) if pid not in allowed]
+    return [pid for pid in descendants_of(os.getpid()) if pid not in allowed]
+
+
+def end_strays(allowed=(), limit=LIMIT):
+    """Waits for every descendant that is on its way out, and for its parent to take note. Kills
+    what stays, and returns what that was."""
+    end = time.monotonic() + limit
+    left = _left(allowed)
+    while left and time.monotonic() < end:
+        try:
+            wait_gone(left[0], end - time.monotonic())
+        except TimeoutError:
+            break
+        before, left = left, _left(allowed)
+        if left == before:
+            select.select([], [], [], 0.005)  # nothing tells when a parent takes note
+    strays = {}
     while left:
         for pid in left:
-            strays.append(describe(pid))
+            strays[pid] = describe(pid)
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it ended by itself
             wait_gone(pid)
-        reap_adopted()
-        left = [pid for pid in descendants_of(os.getpid()) if pid not in allowed]
-    return strays
+        left = [pid for pid in _left(allowed) if pid not in strays]
+    return list(strays.values())
 
 
 class Process:
@@ -124,18 +148,30 @@ class Process:
                                       stderr=subprocess.STDOUT, stdin=options.pop("stdin", subprocess.DEVNULL),
                                       **options)
         self.pid = self.popen.pid
+        self.enough, self.tell_enough = os.pipe()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         Process.running.append(self)
 
     def _read(self):
-        while True:
-            data = os.read(self.popen.stdout.fileno(), 65536)
+        """Until the output ends; or, once told so, until nothing more has come: what the program has
+        started may hold its output open for long."""
+        output = self.popen.stdout.fileno()
+        data = b"-"
+        while data and output in select.select([output, self.enough], [], [])[0]:
+            data = os.read(output, 65536)
             with self.changed:
                 self.output += data.decode(errors="replace")
                 self.changed.notify_all()
-            if not data:
-                return
+        with self.changed:
+            self.changed.notify_all()
+
+    def close_output(self):
+        """Ends the reader, and only then what it reads from."""
+        os.close(self.tell_enough)
+        self.reader.join()
+        os.close(self.enough)
+        self.popen.stdout.close()
 
     def expect(self, pattern, limit=LIMIT):
         """Waits until the output matches and returns the match."""
@@ -156,6 +192,8 @@ class Process:
         wait_gone(self.pid, limit)
         status = self.popen.wait()
         self.reader.join(limit)
+        if self.reader.is_alive():
+            raise TimeoutError("%s has ended, but not its output within %g s" % (self.popen.args, limit))
         return status
 
     def kill(self, number=signal.SIGKILL):
@@ -165,8 +203,9 @@ class Process:
         if self in Process.running:
             if self.popen.poll() is None:
                 self.kill()
-            self.wait()
-            self.popen.stdout.close()
+            wait_gone(self.pid)
+            self.popen.wait()
+            self.close_output()
             Process.running.remove(self)
 
     def __enter__(self):

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "unit_skip.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,13 +36,6 @@
 
 /* A test that takes longer than this hangs. */
 #define UNIT_SECONDS 60
-
-#define unit_skip(...)                                                                             \
-    do {                                                                                           \
-        print_message("          skipped: " __VA_ARGS__);                                          \
-        print_message("\n");                                                                       \
-        skip();                                                                                    \
-    } while (0)
 
 /* ---- Nothing may be left over ---- */
 

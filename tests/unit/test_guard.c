@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "guard_checks.h"
+#include "unit_skip.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -274,7 +275,7 @@ static void test_fork_bomb_ends_unprivileged(void **state) {
 
     (void)state;
     if (geteuid() != 0)
-        skip();
+        unit_skip("needs root for a process of another user");
     check_start_as_nobody(&harness, "probe", "bomb", "300");
     assert_true(harness_lines(&harness, 1));
     kill(harness.daemon, SIGKILL);
@@ -468,7 +469,7 @@ static void test_refused_kill_is_told(void **state) {
 
     (void)state;
     if (geteuid() != 0)
-        skip();
+        unit_skip("needs root for a process of another user");
     assert_non_null(mkdtemp(directory));
     assert_int_equal(chmod(directory, 0755), 0);
     snprintf(path, sizeof path, "%s/probe", directory);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "guard_checks.h"
+#include "unit_skip.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -243,7 +244,7 @@ static void test_guard_has_its_own_name(void **state) {
     (void)state;
     assert_true(arguments_size < sizeof kept);
     if (arguments_size < sizeof "tether guard")
-        skip();
+        unit_skip("the command line of this program is too short");
     memcpy(kept, arguments, arguments_size);
     check_start(&harness, "probe", "obey", NULL,
                 (struct harness_options){.title = arguments, .title_size = arguments_size});
