@@ -1,5 +1,6 @@
 """Checks around each test: no process and no open file may be left behind."""
 import os
+import signal
 import sys
 
 import pytest
@@ -13,6 +14,8 @@ SKIPS = []
 
 
 def pytest_sessionstart():
+    # Who starts us with nohup has it ignored, and so had all that we start.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     harness.become_subreaper()
 
 

@@ -2,7 +2,10 @@
 import base64
 import struct
 
-from tools_probe import Display, ToolsEditor, make_tools_project
+import pytest
+
+from harness import Process
+from tools_probe import Display, shared_tools
 
 # What a screen without a window manager, and a machine without a graphics card, make the engine say.
 SCREEN_NOISE = ("V-Sync", "Unhandled XServer error: BadWindow", "VK_KHR_surface", 'ERROR: Condition "err != OK" is true.')
@@ -29,10 +32,37 @@ for x in 100:
 return red""" % data) / 10000
 
 
-def check_editor(tools):
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory):
+    """An editor that draws, with a scene that shows a red box."""
+    with Display() as display:
+        Process.running.remove(display.process)  # what is in that list ends with each test
+        try:
+            for tools in shared_tools(str(tmp_path_factory.mktemp("tools")), "--rendering-driver", "opengl3",
+                                      expected=SCREEN_NOISE, env={"DISPLAY": display.name}, allowed=(display.process.pid,)):
+                make_box(tools)
+                yield tools
+        finally:
+            Process.running.append(display.process)
+
+
+def make_box(tools):
+    tools.call("scene_new", path="res://main.tscn")
+    tools.call("node_add", type="ColorRect", name="Box",
+               properties={"size": [300, 200], "position": [50, 50], "color": "red"})
+    tools.call("script_create", path="res://box.gd",
+               text="extends ColorRect\n\n\nfunc _ready() -> void:\n\tprint(\"up and running\")\n")
+    tools.call("script_attach", node="Box", path="res://box.gd")
+    tools.call("scene_save")
+
+
+def test_F8_a_picture_of_the_editor(tools):
     size, text, data = shot(tools)
     assert size == (1024, 640) and text == "editor, 1280×800, shown at 1024×640"
     assert 0.02 < share_of_red(tools, data) < 0.3
+
+
+def test_F8_pictures_of_its_views(tools):
     size, text, data = shot(tools, target="2d", max_size=4096)
     assert text == "2d, %d×%d" % size and size[0] > 400
     assert 0.05 < share_of_red(tools, data) < 0.5
@@ -40,7 +70,7 @@ def check_editor(tools):
     assert max(size) == 100 and share_of_red(tools, data) == 0
 
 
-def check_game(tools):
+def test_F8_a_picture_of_the_game(tools):
     tools.call("project_run", scene="current")
     tools.until("project_output", lambda answer: answer["connected"] and "up and running" in answer["text"])
     size, text, data = shot(tools, target="game", max_size=200)
@@ -49,19 +79,3 @@ def check_game(tools):
     tools.call("project_stop")
     tools.until("editor_state", lambda state: state["playing"] is None)
     assert "No game" in tools.refusal("editor_screenshot", target="game")
-
-
-def test_F8_pictures_of_editor_and_game(tmp_path):
-    with Display() as display, ToolsEditor(make_tools_project(str(tmp_path / "p")), "--rendering-driver", "opengl3",
-                                           env={"DISPLAY": display.name}) as tools:
-        tools.settle()
-        tools.call("scene_new", path="res://main.tscn")
-        tools.call("node_add", type="ColorRect", name="Box",
-                   properties={"size": [300, 200], "position": [50, 50], "color": "red"})
-        tools.call("script_create", path="res://box.gd",
-                   text="extends ColorRect\n\n\nfunc _ready() -> void:\n\tprint(\"up and running\")\n")
-        tools.call("script_attach", node="Box", path="res://box.gd")
-        tools.call("scene_save")
-        check_editor(tools)
-        check_game(tools)
-        assert tools.quit(SCREEN_NOISE) == []

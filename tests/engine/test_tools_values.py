@@ -3,7 +3,9 @@ import json
 import os
 import shutil
 
-from tools_probe import ToolsEditor, make_tools_project
+import pytest
+
+from tools_probe import shared_tools
 
 # Short forms that do where the expected type is known: what is expected, what is given, what it is.
 SHORT_FORMS = [
@@ -46,48 +48,71 @@ var value = codec.decode(JSON.parse_string(%s), {"type": %s})
 return [var_to_str(value), codec.error]""" % (json.dumps(json.dumps(given)), expected))
 
 
-def check_forms(tools):
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory):
+    """An editor with a scene that has a child."""
+    for tools in shared_tools(str(tmp_path_factory.mktemp("tools")), fill=fill):
+        tools.call("scene_new", path="res://main.tscn")
+        tools.call("node_add", type="Node2D", name="Child")
+        assert tools.run_code("return ResourceSaver.save(CircleShape2D.new(), \"res://circle.tres\")") == 0
+        yield tools
+
+
+def fill(project):
+    shutil.copy(os.path.join(os.path.dirname(__file__), "round_trip.gd"), project)
+    with open(os.path.join(project, "typed.gd"), "w") as file:
+        file.write(TYPED)
+
+
+@pytest.fixture(scope="module")
+def typed(tools):
+    """The child has properties of many types."""
+    tools.call("script_attach", node="Child", path="res://typed.gd")
+    return tools
+
+
+GIVEN = {"ints": [1, 2], "colors": ["red", [0, 1, 0]], "shapes": ["res://circle.tres", {"type": "RectangleShape2D"}],
+         "ages": {"a": 1}, "places": {"7": [1, 2]}, "mode": "fast", "elements": ["Fire", "Earth"], "target": ".",
+         "shape": "res://circle.tres", "anything": [1, {"Vector2": [1, 2]}, "x", 0.5], "path": "../Child"}
+
+
+def test_F8_values_of_every_type_survive_json(tools):
+    missing, changed = tools.run_code("return load(\"res://round_trip.gd\").run(scene)")
+    assert missing == [] and changed == []
+
+
+def test_F8_short_forms_of_values(tools):
     for expected, given, wanted in SHORT_FORMS:
         assert decode(tools, given, expected) == [wanted, ""], (expected, given)
+
+
+def test_F8_wrong_forms_of_values(tools):
     for expected, given, words in WRONG_FORMS:
         value, error = decode(tools, given, expected)
         assert value == "null" and words in error, (expected, given, value, error)
 
 
-def check_typed_properties(tools):
-    tools.call("script_create", path="res://typed.gd", text=TYPED)
-    tools.call("script_attach", node="Child", path="res://typed.gd")
-    given = {"ints": [1, 2], "colors": ["red", [0, 1, 0]], "shapes": ["res://circle.tres", {"type": "RectangleShape2D"}],
-             "ages": {"a": 1}, "places": {"7": [1, 2]}, "mode": "fast", "elements": ["Fire", "Earth"], "target": ".",
-             "shape": "res://circle.tres", "anything": [1, {"Vector2": [1, 2]}, "x", 0.5], "path": "../Child"}
-    tools.call("node_set", path="Child", properties=given)
-    tools.call("scene_save")
-    text = tools.call("file_read", path="res://main.tscn")["text"]
+def test_F8_typed_properties_are_saved_as_what_they_are(typed):
+    typed.call("node_set", path="Child", properties=GIVEN)
+    typed.call("scene_save")
+    text = typed.call("file_read", path="res://main.tscn")["text"]
     for line in ("ints = Array[int]([1, 2])", "colors = Array[Color]([Color(1, 0, 0, 1), Color(0, 1, 0, 1)])",
                  'ages = Dictionary[String, int]({\n"a": 1\n})', "places = Dictionary[int, Vector2]({\n7: Vector2(1, 2)\n})",
                  "mode = 7", "elements = 5", 'target = NodePath("..")', 'anything = [1, Vector2(1, 2), "x", 0.5]',
                  'path = NodePath("../Child")'):
         assert line in text, line + "\n" + text
-    found = tools.call("node_get", path="Child", properties=list(given))["properties"]
-    # What was read can be given back as it is.
-    tools.call("node_set", path="Child", properties=found)
-    assert tools.call("node_get", path="Child", properties=list(given))["properties"] == found
-    for name, value, words in (("ints", ["x"], "a whole number"), ("mode", "medium", "Slow"), ("target", "Nobody", "no node 'Nobody'"),
-                               ("shape", "res://typed.gd", "Shape2D"), ("shapes", [{"type": "Theme"}], "Shape2D"),
-                               ("elements", ["Air"], "Water"), ("ages", {"a": "b"}, "a whole number")):
-        assert words in tools.refusal("node_set", path="Child", properties={name: value}), name
 
 
-def test_F8_values_of_every_type_survive_json(tmp_path):
-    project = make_tools_project(str(tmp_path / "p"))
-    shutil.copy(os.path.join(os.path.dirname(__file__), "round_trip.gd"), project)
-    with ToolsEditor(project) as tools:
-        tools.settle()
-        tools.call("scene_new", path="res://main.tscn")
-        tools.call("node_add", type="Node2D", name="Child")
-        assert tools.run_code("return ResourceSaver.save(CircleShape2D.new(), \"res://circle.tres\")") == 0
-        missing, changed = tools.run_code("return load(\"res://round_trip.gd\").run(scene)")
-        assert missing == [] and changed == []
-        check_forms(tools)
-        check_typed_properties(tools)
-        assert tools.quit() == []
+def test_F8_what_was_read_can_be_given_back_as_it_is(typed):
+    typed.call("node_set", path="Child", properties=GIVEN)
+    found = typed.call("node_get", path="Child", properties=list(GIVEN))["properties"]
+    typed.call("node_set", path="Child", properties=found)
+    assert typed.call("node_get", path="Child", properties=list(GIVEN))["properties"] == found
+
+
+@pytest.mark.parametrize("name, value, words", [
+    ("ints", ["x"], "a whole number"), ("mode", "medium", "Slow"), ("target", "Nobody", "no node 'Nobody'"),
+    ("shape", "res://typed.gd", "Shape2D"), ("shapes", [{"type": "Theme"}], "Shape2D"),
+    ("elements", ["Air"], "Water"), ("ages", {"a": "b"}, "a whole number")])
+def test_F8_wrong_values_of_typed_properties(typed, name, value, words):
+    assert words in typed.refusal("node_set", path="Child", properties={name: value})

@@ -77,6 +77,8 @@ func _serve(request: Dictionary) -> void:
 			_registry.detach()
 		"attach":
 			_registry.attach(self, _server)
+		"free":
+			get_tree().root.find_child(request["name"], true, false).free()
 		"frame":
 			await get_tree().process_frame
 		"quit":

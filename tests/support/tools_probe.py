@@ -2,10 +2,11 @@
 import json
 import os
 import shutil
+import signal
 import socket
 
 from editor import ENGINE, ROOT, complaints
-from harness import LIMIT, Process
+from harness import LIMIT, Process, children_of, end_strays
 
 PLUGIN = '[plugin]\nname="Probe"\ndescription=""\nauthor=""\nversion="1"\nscript="tools_probe.gd"\n'
 
@@ -72,6 +73,7 @@ class ToolsEditor:
         self.process = Process([ENGINE, *(arguments or ("--headless",)), "--editor", "--path", project], environment)
         self.connection = None
         self.connect = connect
+        self.begun = 0
         self.last_usec = 0  # how long the last call took
         self.last_frames = 0  # and how many frames the editor had meanwhile
 
@@ -93,7 +95,11 @@ class ToolsEditor:
             self.lines.close()
             self.connection.close()
         self.listener.close()
+        games = children_of(self.process.pid)  # which would outlive an editor that is not closed in order
         self.process.stop()
+        for game in games:
+            if game in children_of(os.getpid()):
+                os.kill(game, signal.SIGKILL)
 
     def request(self, **message):
         self.send(**message)
@@ -141,6 +147,23 @@ class ToolsEditor:
             self.request(op="frame")
         raise AssertionError("%s stays %r" % (tool, answer))
 
+    def close_scenes(self):
+        self.run_code("for path in EditorInterface.get_open_scenes():\n\tEditorInterface.close_scene()")
+        self.until("editor_state", lambda state: not state["open_scenes"])
+
+    def attach(self):
+        """Registers the tools again after op="detach"."""
+        self.request(op="attach")
+        while not self.request(op="list")["answer"]:
+            self.request(op="frame")
+
+    def begin(self):
+        """A new scene, the only one that is open; for tests that share an editor."""
+        self.close_scenes()
+        self.begun += 1
+        self.scene = "res://scene%d/main.tscn" % self.begun
+        self.call("scene_new", path=self.scene)
+
     def settle(self):
         """Waits until the editor has scanned the project."""
         self.until("editor_state", lambda state: "busy" not in state)
@@ -154,6 +177,26 @@ class ToolsEditor:
         assert status == 0, (status, self.process.output[-3000:])
         return [line for line in complaints(self.process.output)
                 if not any(part in line for part in expected)]
+
+
+def shared_tools(folder, *arguments, settings="", expected=(), fill=None, allowed=(), **options):
+    """An editor for all tests of a file, as the body of a fixture: it stays when a test ends, and
+    closes without a complaint when the last one has."""
+    project = make_tools_project(os.path.join(folder, "p"), settings)
+    if fill:
+        fill(project)
+    with ToolsEditor(project, *arguments, **options) as tools:
+        Process.running.remove(tools.process)  # what is in that list ends with each test
+        try:
+            tools.settle()
+            yield tools
+        finally:
+            Process.running.append(tools.process)
+        said = tools.quit(expected)
+        assert not said, said
+        assert "probe: 0 tools left" in tools.process.output
+    strays = end_strays(allowed)
+    assert not strays, strays
 
 
 class Display:

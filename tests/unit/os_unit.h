@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -72,6 +73,17 @@ static inline int unit_teardown(void **state) {
 }
 
 #define UNIT_TEST(f) cmocka_unit_test_setup_teardown(f, unit_setup, unit_teardown)
+
+/* ---- What we may ---- */
+
+/* Whether the programs of other users can be looked into: root can, but not in most containers. */
+static inline bool unit_may_look_into_others(void) {
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    if (syscall(SYS_capget, &header, data) < 0)
+        return false;
+    return (data[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE)) != 0;
+}
 
 /* ---- Private directories ---- */
 

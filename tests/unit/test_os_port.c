@@ -262,16 +262,25 @@ static int body_ask_as_nobody(const struct unit_line *line, void *arg) {
 static void test_holder_of_another_user(void **state) {
     struct manner manner = {.address = "127.0.0.1"};
     struct unit_child child;
-    struct os_port_holder holder;
     (void)state;
     if (geteuid() != 0)
         unit_skip("needs root for processes of two users");
     uint16_t port = start_listening(&child, body_listen, &manner);
     unit_run_child(body_ask_as_nobody, &port);
     assert_int_equal(unit_child_finish(&child), 0);
-    manner.as_nobody = true;
-    port = start_listening(&child, body_listen, &manner);
-    check_holder(port, child.pid, 1, true);
+}
+
+/* Root names it all the same. In a container it often may not: then it still tells whose it is. */
+static void test_root_asks_for_a_holder_of_another_user(void **state) {
+    struct manner manner = {.address = "127.0.0.1", .as_nobody = true};
+    struct unit_child child;
+    struct os_port_holder holder;
+    (void)state;
+    if (geteuid() != 0)
+        unit_skip("needs root for a process of another user");
+    uint16_t port = start_listening(&child, body_listen, &manner);
+    if (unit_may_look_into_others())
+        check_holder(port, child.pid, 1, true);
     assert_int_equal(os_port_holder(port, &holder), 0);
     assert_int_equal(holder.user, UNIT_NOBODY);
     assert_int_equal(unit_child_finish(&child), 0);
@@ -477,6 +486,7 @@ int main(void) {
         UNIT_TEST(test_other_address_is_not_in_the_way),
         UNIT_TEST(test_inherited_by_grandchild),
         UNIT_TEST(test_holder_of_another_user),
+        UNIT_TEST(test_root_asks_for_a_holder_of_another_user),
         UNIT_TEST(test_time_wait_does_not_count),
         UNIT_TEST(test_time_wait_of_a_plain_server),
         UNIT_TEST(test_connection_without_listener),

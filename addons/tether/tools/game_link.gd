@@ -1,13 +1,37 @@
 @tool
 extends EditorDebuggerPlugin
-## Asks the running game for a picture, over the debugger's connection and without any code in it.
+## What the debugger knows of the running game, and a picture of it, without any code in the game.
 ##
-## The engine's own game view asks in the same words. It ignores answers to ids that are not its own.
+## The engine's own game view asks for pictures in the same words. It ignores answers to ids that are
+## not its own.
 
 const WAIT_MSEC: int = 5000
 
 var _pictures: Dictionary[int, String] = {}
 var _waiting: Dictionary[int, bool] = {}
+## Why a session's game is held, as long as it is.
+var _reasons: Dictionary[int, String] = {}
+## Sessions that have heard all that their game said before it was held.
+var _told: Dictionary[int, bool] = {}
+
+
+## The stack is asked for when a game is held; it is sent behind what the game said until then.
+func _setup_session(session_id: int) -> void:
+	var debuggers: Array[Node] = EditorInterface.get_base_control().find_children("*", "ScriptEditorDebugger", true, false)
+	if session_id < debuggers.size():
+		debuggers[session_id].connect(&"breaked", _on_breaked.bind(session_id))
+		debuggers[session_id].connect(&"stack_dump", _on_stack_dump.bind(session_id))
+
+
+func _on_breaked(is_held: bool, _can_debug: bool, reason: String, _has_stack: bool, session_id: int) -> void:
+	_told.erase(session_id)
+	_reasons.erase(session_id)
+	if is_held:
+		_reasons[session_id] = reason
+
+
+func _on_stack_dump(_stack: Array, session_id: int) -> void:
+	_told[session_id] = true
 
 
 func _has_capture(capture: String) -> bool:
@@ -53,7 +77,22 @@ func has_game() -> bool:
 	return _active_session() != null
 
 
-## Whether the debugger has stopped the game, at an error or a breakpoint.
-func is_held() -> bool:
-	var session: EditorDebuggerSession = _active_session()
-	return session != null and session.is_breaked()
+## Why the debugger holds the game, at an error or a breakpoint; empty if it does not. The news of it
+## is ahead of the error, which is waited for.
+func held_by(tree: SceneTree) -> String:
+	var end: int = Time.get_ticks_msec() + WAIT_MSEC
+	var id: int = _held_session()
+	while id >= 0 and not _told.has(id) and Time.get_ticks_msec() < end:
+		await tree.process_frame
+		id = _held_session()
+	if id < 0:
+		return ""
+	return _reasons[id] if _reasons.get(id) else "Paused."
+
+
+func _held_session() -> int:
+	var sessions: Array = get_sessions()
+	for id: int in sessions.size():
+		if (sessions[id] as EditorDebuggerSession).is_active() and (sessions[id] as EditorDebuggerSession).is_breaked():
+			return id
+	return -1

@@ -279,6 +279,7 @@ func _stop_game(_arguments: Dictionary) -> Dictionary:
 
 
 func _output(arguments: Dictionary) -> Dictionary:
+	var reason: String = await _context.game.held_by(Context.tree())
 	var panel: Node = _context.find_control("EditorLog")
 	var texts: Array[Node] = panel.find_children("*", "RichTextLabel", true, false) if panel != null else []
 	if texts.is_empty():
@@ -292,8 +293,9 @@ func _output(arguments: Dictionary) -> Dictionary:
 	var errors: Array[String] = _debugger_errors()
 	if not errors.is_empty():
 		result["errors"] = errors
-	if _context.game.is_held():
-		result["held"] = "The debugger holds the game at its last error; nothing goes on in it. project_stop ends it."
+	if not reason.is_empty():
+		result["held"] = "The debugger holds the game, and nothing goes on in it: %s project_stop ends it." % (
+				reason if reason.ends_with(".") else reason + ".")
 	return result
 
 
