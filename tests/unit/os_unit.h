@@ -217,20 +217,22 @@ static inline int unit_body_exit(const struct unit_line *line, void *arg) {
     return 0;
 }
 
-/* A body: becomes `cat`, which waits on the test's pipe, with the environment given. The line ends
- * once it has. */
+/* A body: becomes `cat`, which waits on the test's pipe, with the environment given, and tells what
+ * it hears. */
 static inline int unit_body_exec(const struct unit_line *line, void *arg) {
     char *argv[] = {(char *)(uintptr_t) "cat", (char *)(uintptr_t) "-", NULL};
-    if (dup2(line->hold, 0) < 0)
+    if (dup2(line->hold, 0) < 0 || dup2(line->tell, 1) < 0)
         return 98;
     execve("/bin/cat", argv, arg);
     return 97;
 }
 
+/* It has to be heard from: descriptors are closed before the new environment can be seen. */
 static inline void unit_child_await_exec(struct unit_child *child) {
     char text[8];
+    assert_int_equal(write(child->hold, "\n", 1), 1);
     unit_hear(child, text, sizeof text);
-    assert_string_equal(text, "");
+    assert_string_equal(text, "\n");
 }
 
 /* ---- Checks inside a child, where the test framework must not be used ---- */
