@@ -216,7 +216,7 @@ static bool has_argument(const char *word) {
 bool editor_is_in_use(const char **why_not) {
     static const char *const chores[] = {"--import", "--export-release", "--export-debug",
                                          "--export-pack", "--export-patch"};
-    const char *wanted = getenv("TETHER_HEADLESS");
+    const char *wanted = os_variable("TETHER_HEADLESS");
     *why_not = NULL;
     if (!singleton_says("Engine", "is_editor_hint"))
         *why_not = "servers are started in the editor only, not in a game";

@@ -199,5 +199,6 @@ static int run_words(int argc, char **argv) {
 
 int cli_main(int argc, char **argv) {
     os_stdio_ensure();
+    os_ignore_broken_pipes();
     return finish_output(run_words(argc, argv));
 }

@@ -1,6 +1,5 @@
 #include "client.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +65,7 @@ static void close_all(struct client *client) {
     if (!uv_is_closing((uv_handle_t *)&client->pipe))
         uv_close((uv_handle_t *)&client->pipe, NULL);
     uv_close((uv_handle_t *)&client->timer, NULL);
+    os_reader_forget(client->reader);
     uv_run(&client->loop, UV_RUN_DEFAULT);
     uv_loop_close(&client->loop);
     lines_finish(&client->lines);
@@ -113,7 +113,6 @@ int client_init(struct client *client, const struct options *options, struct err
     os_dir_finish(&dir);
     if (rc < 0)
         return rc == UV_ENOENT ? nobody(options, err) : rc;
-    signal(SIGPIPE, SIG_IGN); /* a daemon that goes while we talk to it is told by an error */
     memset(client, 0, offsetof(struct client, buffer));
     uv_loop_init(&client->loop);
     uv_timer_init(&client->loop, &client->timer);
@@ -240,13 +239,18 @@ json_t *client_receive_telling(struct client *client, const char *what) {
     return message;
 }
 
+static void on_reader_gone(void *context) {
+    struct client *client = context;
+    client->unread = true;
+}
+
 json_t *client_follow(struct client *client) {
-    while (fflush(stdout) == 0 && !ferror(stdout)) {
-        uv_run(&client->loop, UV_RUN_NOWAIT);
+    if (!client->reader)
+        os_reader_watch(&client->reader, &client->loop, 1, on_reader_gone, client);
+    while (fflush(stdout) == 0 && !ferror(stdout) && !client->unread) {
         if (client->closed || json_array_size(client->inbox) > 0)
             return client_receive(client, 0);
-        if (!os_wait_input((os_handle)uv_backend_fd(&client->loop), 1))
-            break;
+        uv_run(&client->loop, UV_RUN_ONCE);
     }
     return NULL;
 }

@@ -7,7 +7,7 @@
 
 #include "error.h"
 #include "options/options.h"
-#include "os/os.h"
+#include "os/os_loop.h"
 #include "protocol/lines.h"
 
 struct client {
@@ -16,9 +16,10 @@ struct client {
     uv_timer_t timer;
     uv_connect_t connect;
     struct lines lines;
-    json_t *inbox; /* messages that have come and were not taken */
-    int status;    /* of the connect; 1: it is under way */
-    bool timed_out, closed, told;
+    json_t *inbox;            /* messages that have come and were not taken */
+    int status;               /* of the connect; 1: it is under way */
+    struct os_reader *reader; /* of standard output, while messages are followed */
+    bool timed_out, closed, told, unread;
     int64_t last_id;
     char buffer[65536];
 };

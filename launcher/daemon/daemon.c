@@ -1,7 +1,6 @@
 #include "daemon.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,11 +45,6 @@ static void report_listening(struct daemon *daemon) {
     if (line)
         os_write(daemon->result, line, length);
     free(line);
-}
-
-static void notify_service(const struct daemon *daemon, const char *text) {
-    if (daemon->service_notify)
-        os_notify_send(daemon->service_notify, text);
 }
 
 static int write_state(struct daemon *daemon, struct error *err) {
@@ -143,7 +137,7 @@ static void start_server(struct daemon *daemon) {
     struct server_start start = {
         .options = daemon->options,
         .daemon = daemon->self,
-        .notify_path = ready_notify_path(&daemon->ready),
+        .ready_place = ready_place(&daemon->ready),
         .token = daemon->token,
     };
     struct server_facts *facts = &daemon->facts;
@@ -283,9 +277,9 @@ static void note_server_state(struct daemon *daemon, enum lifecycle_server befor
     if (now == LIFECYCLE_READY) {
         daemon->facts.ready_ms = os_clock_ms() - daemon->facts.started_at;
         report_result(daemon, 0, "ready");
-        notify_service(daemon, "READY=1");
+        os_ready_tell(OS_IS_READY);
     } else if (now == LIFECYCLE_STOPPING && daemon->life.purpose == LIFECYCLE_TO_END) {
-        notify_service(daemon, "STOPPING=1");
+        os_ready_tell(OS_IS_STOPPING);
     } else if (now == LIFECYCLE_FAILED) {
         report_result(daemon, lifecycle_failure_code(&daemon->life), failure);
     }
@@ -377,11 +371,12 @@ static void on_emptied(void *context) {
     feed_kind(context, LIFECYCLE_ON_TREE_EMPTY);
 }
 
-static void on_signal(uv_signal_t *handle, int number) {
-    struct daemon *daemon = handle->data;
-    if (number == SIGUSR1 || number == SIGUSR2)
-        supervisor_forward(&daemon->supervisor, number);
-    else if (number != SIGHUP || daemon->foreground)
+/* A daemon in the background has no terminal that could go. */
+static void on_wish(void *context, enum os_wish wish) {
+    struct daemon *daemon = context;
+    if (wish == OS_WISH_USER1 || wish == OS_WISH_USER2)
+        supervisor_forward(&daemon->supervisor, wish);
+    else if (wish != OS_WISH_HANGUP || daemon->foreground)
         feed_kind(daemon, LIFECYCLE_ON_SIGNAL);
 }
 
@@ -400,24 +395,11 @@ static void watch_parent(struct daemon *daemon) {
     struct os_identity parent;
     if (!daemon->foreground || !daemon->options->config.parent_watchdog)
         return;
-    if (daemon->self.pid == 1 || os_identity_parent(&parent) < 0 || parent.pid <= 1)
+    if (os_identity_parent(&parent) < 0)
         return;
     if (os_watch_create(&daemon->parent_watch, &daemon->loop, &parent,
                         daemon->options->config.parent_poll_ms, on_parent_end, daemon) == UV_ESRCH)
         on_parent_end(daemon, &parent);
-}
-
-/* `nohup tether run` is to outlive its terminal. */
-static void take_signals(struct daemon *daemon) {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
-    bool no_hangup = signal(SIGHUP, SIG_IGN) == SIG_IGN;
-    signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        uv_signal_init(&daemon->loop, &daemon->signals[i]);
-        daemon->signals[i].data = daemon;
-        if (numbers[i] != SIGHUP || !no_hangup)
-            uv_signal_start(&daemon->signals[i], on_signal, numbers[i]);
-    }
 }
 
 static void make_token(char token[DAEMON_TOKEN]) {
@@ -500,7 +482,11 @@ static int open_all(struct daemon *daemon, struct error *err) {
     ports_init(&daemon->ports, daemon->options, &daemon->log);
     tidy_up(daemon);
     make_token(daemon->token);
-    take_signals(daemon);
+    rc = os_wishes_create(&daemon->wishes, &daemon->loop,
+                          OS_WISH_END | OS_WISH_HANGUP | OS_WISH_USER1 | OS_WISH_USER2, on_wish,
+                          daemon);
+    if (rc < 0)
+        return error_set(err, rc, "cannot start: %s", uv_strerror(rc));
     rc = supervisor_init(&daemon->supervisor, &daemon->loop, &daemon->log, &events, daemon);
     if (rc < 0)
         return error_set(err, rc, "cannot supervise processes: %s", uv_strerror(rc));
@@ -541,8 +527,7 @@ static void begin(struct daemon *daemon) {
 static void finish_handles(struct daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->timer, NULL);
     uv_close((uv_handle_t *)&daemon->state_timer, NULL);
-    for (size_t i = 0; i < sizeof daemon->signals / sizeof daemon->signals[0]; i++)
-        uv_close((uv_handle_t *)&daemon->signals[i], NULL);
+    os_wishes_destroy(daemon->wishes);
     os_watch_destroy(daemon->owner_watch);
     os_watch_destroy(daemon->parent_watch);
     control_finish(&daemon->control);
@@ -581,7 +566,6 @@ int daemon_run(const struct options *options, bool foreground) {
     daemon->dir.handle = OS_NO_HANDLE;
     daemon->lock = OS_NO_HANDLE;
     daemon->result = (os_handle)options->result_handle;
-    daemon->service_notify = getenv("NOTIFY_SOCKET");
     daemon->started_at = os_clock_ms();
     daemon->supervisor.title = options->title;
     daemon->supervisor.title_size = options->title_size;

@@ -43,14 +43,13 @@ struct daemon {
     char instance[OPTIONS_INSTANCE_MAX];
     char control_name[OS_ENDPOINT_MAX];
     char token[DAEMON_TOKEN];
-    const char *service_notify; /* NOTIFY_SOCKET of whoever manages us as a service, or NULL */
     struct os_identity self;
     int64_t started_at;
 
     uv_loop_t loop;
     uv_timer_t timer;       /* the lifecycle's next deadline */
     uv_timer_t state_timer; /* state.json is to be written */
-    uv_signal_t signals[5];
+    struct os_wishes *wishes;
     struct os_watch *owner_watch, *parent_watch;
 
     struct log log;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/os_loop.h"
+
 /* ---- the environment ---- */
 
 static void set_number(struct text_list *list, const char *name, uint64_t number) {
@@ -40,7 +42,7 @@ void environment_build(struct text_list *list, char *const *inherited,
     set_number(list, "TETHER_HTTP_PORT", start->options->http_port);
     set_number(list, "TETHER_WS_PORT", start->options->ws_port);
     environment_set(list, "TETHER_WS_TOKEN", start->token);
-    environment_set(list, "NOTIFY_SOCKET", start->notify_path);
+    environment_set(list, os_ready_variable, start->ready_place);
     /* A service manager's watchdog is for us, not for the server. */
     environment_set(list, "WATCHDOG_USEC", NULL);
     environment_set(list, "WATCHDOG_PID", NULL);

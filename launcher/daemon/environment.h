@@ -14,7 +14,7 @@ struct server_start {
     const struct options *options;
     struct os_identity daemon;
     struct lifecycle_process owner; /* whoever owns the server now; pid 0: nobody */
-    const char *notify_path;        /* NULL: none */
+    const char *ready_place;        /* where to say that it is ready; NULL: nowhere */
     const char *token;              /* with which editors reach the server; NULL: none */
 };
 

@@ -20,12 +20,6 @@ struct ready_probe {
     char buffer[512];
 };
 
-struct ready_notify {
-    uv_poll_t poll;
-    os_handle handle;
-    struct ready *ready;
-};
-
 static void schedule(struct ready *ready);
 
 static void free_handle(uv_handle_t *handle) {
@@ -157,57 +151,13 @@ static void schedule(struct ready *ready) {
         ready->delay_ms = MOST_DELAY_MS;
 }
 
-/* ---- being told ---- */
-
-static bool says_ready(const char *text) {
-    while (text) {
-        if (strncmp(text, "READY=1", 7) == 0 && (text[7] == 0 || text[7] == '\n'))
-            return true;
-        text = strchr(text, '\n');
-        text = text ? text + 1 : NULL;
-    }
-    return false;
-}
-
-static void on_notify(uv_poll_t *poll, int status, int events) {
-    struct ready_notify *notify = poll->data;
-    struct ready *ready = notify->ready;
-    char text[1024];
-    (void)status;
-    (void)events;
-    while (os_notify_receive(notify->handle, text, sizeof text) >= 0) {
-        if (ready->waiting && says_ready(text)) {
-            succeed(ready);
-            return;
-        }
-    }
-}
-
-static void free_notify(uv_handle_t *handle) {
-    struct ready_notify *notify = handle->data;
-    os_handle_close(&notify->handle);
-    free(notify);
-}
-
-static int open_notify(struct ready *ready, const struct os_dir *dir, struct error *err) {
-    struct ready_notify *notify = calloc(1, sizeof *notify);
-    int rc;
-    if (!notify)
-        return error_set(err, UV_ENOMEM, "out of memory");
-    rc = os_notify_open(dir, &notify->handle, ready->notify_path, err);
-    if (rc == 0)
-        rc = uv_poll_init(ready->loop, &notify->poll, (int)notify->handle);
-    if (rc < 0) {
-        free(notify);
-        return rc;
-    }
-    notify->ready = ready;
-    notify->poll.data = notify;
-    ready->notify = notify;
-    return uv_poll_start(&notify->poll, UV_READABLE, on_notify);
-}
-
 /* ---- the whole ---- */
+
+static void on_told(void *context) {
+    struct ready *ready = context;
+    if (ready->waiting)
+        succeed(ready);
+}
 
 int ready_init(struct ready *ready, uv_loop_t *loop, const struct options *options,
                const struct os_dir *dir, void (*on_ready)(void *context), void *context,
@@ -216,22 +166,23 @@ int ready_init(struct ready *ready, uv_loop_t *loop, const struct options *optio
         (struct ready){.loop = loop, .options = options, .on_ready = on_ready, .context = context};
     uv_timer_init(loop, &ready->timer);
     ready->timer.data = ready;
-    return options_ready(options) == READY_NOTIFY ? open_notify(ready, dir, err) : 0;
+    return options_ready(options) == READY_NOTIFY
+               ? os_ready_listen(&ready->told, loop, dir, on_told, ready, err)
+               : 0;
 }
 
-const char *ready_notify_path(const struct ready *ready) {
-    return ready->notify ? ready->notify_path : NULL;
+const char *ready_place(const struct ready *ready) {
+    return ready->told ? os_ready_place(ready->told) : NULL;
 }
 
 void ready_begin(struct ready *ready) {
-    char stale[1024];
     ready_end(ready);
     ready->waiting = true;
     ready->next_port = ready->options->http_port;
     ready->delay_ms = 0;
-    while (ready->notify && os_notify_receive(ready->notify->handle, stale, sizeof stale) >= 0)
-        ; /* said by an earlier run */
-    if (!ready->notify)
+    if (ready->told)
+        os_ready_forget(ready->told);
+    else
         schedule(ready);
 }
 
@@ -245,9 +196,6 @@ void ready_end(struct ready *ready) {
 void ready_finish(struct ready *ready) {
     ready_end(ready);
     uv_close((uv_handle_t *)&ready->timer, NULL);
-    if (ready->notify) {
-        uv_close((uv_handle_t *)&ready->notify->poll, free_notify);
-        os_notify_remove(ready->notify_path);
-    }
-    ready->notify = NULL;
+    os_ready_close(ready->told);
+    ready->told = NULL;
 }

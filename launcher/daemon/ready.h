@@ -1,6 +1,6 @@
 /* Finding out when a server is ready, in the way that was asked for.
  *
- * READY=1 on NOTIFY_SOCKET is an event. No system tells when another process begins to listen, so
+ * That it says so itself is an event. No system tells when another process begins to listen, so
  * ports and HTTP are tried, 5 ms apart at first and 100 ms at most, and only while the server
  * starts. */
 #ifndef TETHER_DAEMON_READY_H
@@ -9,7 +9,7 @@
 #include <uv.h>
 
 #include "options/options.h"
-#include "os/os.h"
+#include "os/os_loop.h"
 
 struct ready {
     uv_loop_t *loop;
@@ -21,18 +21,17 @@ struct ready {
     uint16_t next_port; /* the one to be tried now; 0: none is left */
     uint32_t delay_ms;
     uv_timer_t timer;
-    struct ready_probe *probe;   /* a connection on its way */
-    struct ready_notify *notify; /* NULL: not asked for */
-    char notify_path[OS_ENDPOINT_MAX];
+    struct ready_probe *probe; /* a connection on its way */
+    struct os_ready *told;     /* where the server says so; NULL: not asked for */
 };
 
-/* Opens the socket for notifications in the instance's directory if they are asked for. */
+/* Makes the place for notifications in the instance's directory if they are asked for. */
 int ready_init(struct ready *ready, uv_loop_t *loop, const struct options *options,
                const struct os_dir *dir, void (*on_ready)(void *context), void *context,
                struct error *err);
 
-/* What the server gets as NOTIFY_SOCKET; NULL: nothing. */
-const char *ready_notify_path(const struct ready *ready);
+/* Where the server is to say that it is ready; NULL: nowhere. */
+const char *ready_place(const struct ready *ready);
 
 /* A start has begun: `on_ready` is called once when the server is ready, never from in here. */
 void ready_begin(struct ready *ready);

@@ -305,12 +305,12 @@ void supervisor_kill(struct supervisor *supervisor) {
         guard_kill(&supervisor->guard);
 }
 
-void supervisor_forward(struct supervisor *supervisor, int signal_number) {
+void supervisor_forward(struct supervisor *supervisor, enum os_wish wish) {
     struct os_process process = {.handle = OS_NO_HANDLE};
     if (supervisor->server.pid == 0)
         return;
     if (os_process_open(&process, &supervisor->server) == 0)
-        os_process_signal(&process, signal_number);
+        os_process_signal(&process, wish == OS_WISH_USER1 ? SIGUSR1 : SIGUSR2);
     os_process_close(&process);
 }
 

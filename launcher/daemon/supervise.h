@@ -10,6 +10,7 @@
 #include "environment.h"
 #include "log.h"
 #include "os/linux/guard.h"
+#include "os/os_wish.h"
 
 /* What the daemon is told. A run begins with `started` or `unstarted`; after `unstarted` nothing of
  * it is left, after `started` come `exited` and then `emptied`. */
@@ -57,8 +58,8 @@ void supervisor_close_stdin(struct supervisor *supervisor);
 void supervisor_terminate(struct supervisor *supervisor);
 void supervisor_kill(struct supervisor *supervisor);
 
-/* Passes a signal on to the server's first process. */
-void supervisor_forward(struct supervisor *supervisor, int signal_number);
+/* Passes OS_WISH_USER1 or 2 on to the server's first process. */
+void supervisor_forward(struct supervisor *supervisor, enum os_wish wish);
 
 /* pid 0: there is none. */
 struct os_identity supervisor_guard(const struct supervisor *supervisor);

@@ -1,6 +1,5 @@
 #include "front.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,9 +197,9 @@ static void on_input_end(void *context) {
     front_settle(front);
 }
 
-static void on_signal(uv_signal_t *handle, int number) {
-    (void)number;
-    end(handle->data, "`tether mcp` was asked to end.");
+static void on_wish(void *context, enum os_wish wish) {
+    (void)wish;
+    end(context, "`tether mcp` was asked to end.");
 }
 
 static void on_parent_end(void *context, const struct os_identity *identity) {
@@ -211,8 +210,7 @@ static void on_parent_end(void *context, const struct os_identity *identity) {
 static void close_all(struct front *front) {
     front->phase = FRONT_OVER;
     uv_close((uv_handle_t *)&front->timer, NULL);
-    for (size_t i = 0; i < sizeof front->signals / sizeof front->signals[0]; i++)
-        uv_close((uv_handle_t *)&front->signals[i], NULL);
+    os_wishes_destroy(front->wishes);
     os_watch_destroy(front->parent);
     link_finish(&front->link);
     pool_finish(&front->pool);
@@ -319,24 +317,12 @@ static void on_drained(void *context) {
 
 /* As for `tether run`: without a parent from the start there is nothing to watch. */
 static void watch_parent(struct front *front) {
-    struct os_identity parent, self = {0};
-    os_identity_self(&self);
-    if (!front->options->config.parent_watchdog || self.pid == 1 ||
-        os_identity_parent(&parent) < 0 || parent.pid <= 1)
+    struct os_identity parent;
+    if (!front->options->config.parent_watchdog || os_identity_parent(&parent) < 0)
         return;
     if (os_watch_create(&front->parent, &front->loop, &parent,
                         front->options->config.parent_poll_ms, on_parent_end, front) == UV_ESRCH)
         on_parent_end(front, &parent);
-}
-
-static void take_signals(struct front *front) {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-    signal(SIGPIPE, SIG_IGN);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        uv_signal_init(&front->loop, &front->signals[i]);
-        front->signals[i].data = front;
-        uv_signal_start(&front->signals[i], on_signal, numbers[i]);
-    }
 }
 
 static int open_all(struct front *front) {
@@ -353,10 +339,9 @@ static int open_all(struct front *front) {
     rc = output_init(&front->output, &front->loop, on_drained, front);
     if (rc == 0)
         rc = input_init(&front->input, &front->loop, &input_events, front);
-    if (rc < 0)
-        return rc;
-    take_signals(front);
-    return 0;
+    return rc < 0 ? rc
+                  : os_wishes_create(&front->wishes, &front->loop, OS_WISH_END | OS_WISH_HANGUP,
+                                     on_wish, front);
 }
 
 int command_mcp(const struct options *options) {
@@ -365,7 +350,7 @@ int command_mcp(const struct options *options) {
     int rc = front ? 0 : UV_ENOMEM;
     if (front) {
         front->options = options;
-        front->token = getenv("TETHER_HTTP_TOKEN");
+        front->token = os_variable("TETHER_HTTP_TOKEN");
         rc = open_all(front);
     }
     if (rc < 0) {

@@ -59,7 +59,7 @@ struct front {
     enum front_phase phase;
     uv_loop_t loop;
     uv_timer_t timer;
-    uv_signal_t signals[3];
+    struct os_wishes *wishes;
     struct os_watch *parent;
     struct link link;
     struct pool pool;

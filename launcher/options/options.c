@@ -298,7 +298,7 @@ static void read_variables(struct options *options, unsigned scopes, FILE *warni
         if (!(flags[i].scope & scopes) || !(flags[i].scope & (SCOPE_INSTANCE | SCOPE_START)))
             continue;
         variable_name(name, flags[i].name);
-        value = getenv(name);
+        value = os_variable(name);
         if (value && !value[0] && !flags[i].argument)
             continue; /* set, but to nothing: not asked for */
         if (value && !flags[i].set(options, value))
@@ -311,7 +311,7 @@ static void read_variables(struct options *options, unsigned scopes, FILE *warni
         if (!is_interval(&lifecycle_knobs[i]) || !(scopes & SCOPE_START))
             continue;
         variable_name(name, lifecycle_knobs[i].name);
-        value = getenv(name);
+        value = os_variable(name);
         if (value && !set_interval(options, &lifecycle_knobs[i], value))
             warn(warnings, name, value, "the default is taken");
     }
@@ -415,7 +415,7 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
         .line_count = 20,
         .lock_handle = -1,
         .result_handle = -1,
-        .state_dir = getenv("TETHER_STATE_DIR"),
+        .state_dir = os_variable("TETHER_STATE_DIR"),
     };
     lifecycle_config_defaults(&options->config);
     if (!(scopes & SCOPE_DAEMON)) /* a daemon has been told everything by flags */

@@ -29,7 +29,7 @@ void os_handle_close(os_handle *handle);
 /* A process, told apart from every other that had or will have its pid. `start` is the system's own
  * start time in its own unit (Linux: field 22 of /proc/PID/stat), only ever compared for equality;
  * 0 means that it is not known. Pid 1 is a valid identity: in a container it may well be the
- * editor, but as a parent it more often means "orphaned", which is for the caller to judge. */
+ * editor. */
 struct os_identity {
     int64_t pid;
     uint64_t start;
@@ -51,7 +51,8 @@ void os_start_format(char out[OS_NUMBER_MAX], uint64_t start);
 int os_identity_of(int64_t pid, struct os_identity *identity);
 int os_identity_self(struct os_identity *identity);
 
-/* The parent of the calling process. UV_ESRCH when it is outside our pid namespace. */
+/* The program that started us, if it may be watched for its end. UV_ESRCH: there is none. It is
+ * outside our pid namespace, or we were orphaned already, or are process 1 ourselves. */
 int os_identity_parent(struct os_identity *identity);
 
 /* OS_UNKNOWN is what the system would not tell; it must never be treated as dead. */
@@ -279,19 +280,18 @@ struct os_port_holder {
  * program and asks no privilege. */
 int os_port_holder(uint16_t port, struct os_port_holder *holder);
 
-/* ---- Notifications ---- */
+/* ---- What whoever started us gave us, and is to know ---- */
 
-/* Makes the socket to which a server says READY=1, and tells its path, for NOTIFY_SOCKET. */
-int os_notify_open(const struct os_dir *dir, os_handle *handle, char path[OS_ENDPOINT_MAX],
-                   struct error *err);
+/* A variable of our environment; NULL: not set. The text stays as long as the process. */
+const char *os_variable(const char *name);
 
-/* Takes one text without waiting: 0, or UV_EAGAIN when there is none. */
-int os_notify_receive(os_handle handle, char *out, size_t size);
+/* Tells a service manager, or a daemon of ours, if it gave a place for that. 0 also if not. */
+enum os_readiness { OS_IS_READY, OS_IS_STOPPING };
+int os_ready_tell(enum os_readiness what);
 
-void os_notify_remove(const char *path);
-
-/* Tells a service manager; '@' at the start of the path means a name outside the file system. */
-int os_notify_send(const char *path, const char *text);
+/* Sockets that listen already, as systemd hands them down: returns how many there are, `most` at
+ * most. Nothing says that they are sockets indeed: os_socket_port does. */
+size_t os_inherited_listeners(os_handle out[], size_t most);
 
 /* ---- The rest ---- */
 
@@ -304,9 +304,6 @@ int64_t os_write_now(os_handle handle, const void *data, size_t length);
 
 /* Whether os_write_now would write something, within so long. */
 bool os_wait_writable(os_handle handle, int limit_ms);
-
-/* Waits until there is something to read; false when nobody reads the output any more. */
-bool os_wait_input(os_handle input, os_handle output);
 
 /* Whether what is written there is read by nobody, for its reader has gone. */
 bool os_reader_gone(os_handle output);
@@ -329,6 +326,10 @@ int os_random(void *out, size_t size);
 /* Opens whichever of the descriptors 0 to 2 are closed to the null device, so that no file of ours
  * ever lands there. Called first thing in main. */
 int os_stdio_ensure(void);
+
+/* From now on writing to a peer that is gone is an error of the write, and no more than that. For a
+ * process that is ours alone. */
+void os_ignore_broken_pipes(void);
 
 /* Standard output (1) or error (2) for os_write_now: a handle of our own to close, since to make
  * the one that others share non-blocking would trouble them; or that one itself. */

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "os.h"
+#include "os_wish.h"
 
 /* ---- The end of a process ---- */
 
@@ -24,6 +25,46 @@ typedef void (*os_watch_fn)(void *context, const struct os_identity *identity);
 int os_watch_create(struct os_watch **watch, uv_loop_t *loop, const struct os_identity *identity,
                     uint32_t poll_ms, os_watch_fn fn, void *context);
 void os_watch_destroy(struct os_watch *watch);
+
+/* ---- The end of who reads our output ---- */
+
+struct os_reader;
+
+/* Calls the function once, as soon as nobody reads any more what is written to `output`; for a file
+ * never. */
+int os_reader_watch(struct os_reader **reader, uv_loop_t *loop, os_handle output,
+                    void (*fn)(void *context), void *context);
+void os_reader_forget(struct os_reader *reader);
+
+/* ---- What a person at the terminal or a service manager wishes ---- */
+
+struct os_wishes;
+typedef void (*os_wish_fn)(void *context, enum os_wish wish);
+
+/* Hears of those in `which`, a sum of them; the others do to the process what the system does by
+ * itself. A program that is to outlive its terminal (`nohup`) is not told that the latter is gone.
+ */
+int os_wishes_create(struct os_wishes **wishes, uv_loop_t *loop, unsigned which, os_wish_fn fn,
+                     void *context);
+void os_wishes_destroy(struct os_wishes *wishes);
+
+/* ---- Being told by a server that it is ready ---- */
+
+struct os_ready;
+
+/* The environment variable in which a server finds where to say so. */
+extern const char os_ready_variable[];
+
+/* Makes such a place. `fn` is called whenever somebody says there that he is ready. */
+int os_ready_listen(struct os_ready **ready, uv_loop_t *loop, const struct os_dir *dir,
+                    void (*fn)(void *context), void *context, struct error *err);
+
+/* What the variable is to hold. Lives as long as the place. */
+const char *os_ready_place(const struct os_ready *ready);
+
+/* What was said so far, by an earlier run, is not told any more. */
+void os_ready_forget(struct os_ready *ready);
+void os_ready_close(struct os_ready *ready);
 
 /* ---- The control endpoint: where a daemon is reached by processes of its own user alone ---- */
 

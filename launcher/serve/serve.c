@@ -1,7 +1,6 @@
 /* `tether serve`: sockets, readiness, and an orderly end. */
 #include "serve.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +14,9 @@
 #include "serve/relay/calls.h"
 #include "serve/relay/editors.h"
 
-enum { FIRST_LISTEN_FD = 3, SERVE_BACKLOG = 511 };
+enum { SERVE_BACKLOG = 511 };
 
 /* ---- sockets ---- */
-
-/* How many sockets were handed to this very process, as systemd does. */
-static int inherited_count(void) {
-    const char *fds = getenv("LISTEN_FDS"), *pid = getenv("LISTEN_PID");
-    char self[24];
-    snprintf(self, sizeof self, "%lld", (long long)uv_os_getpid());
-    if (!fds || !pid || strcmp(pid, self) != 0 || strlen(fds) != 1 || fds[0] < '1' || fds[0] > '2')
-        return 0;
-    return fds[0] - '0';
-}
 
 static int explain_busy(uint16_t port, struct error *err) {
     struct os_port_holder holder;
@@ -47,21 +36,22 @@ static int open_port(os_handle *handle, uint16_t port, struct error *err) {
 }
 
 /* The socket for this place: handed down, or opened here. */
-static int get_socket(os_handle *handle, int place, uint16_t *port, struct error *err) {
-    if (place >= inherited_count())
+static int get_socket(struct serve *serve, os_handle *handle, size_t place, uint16_t *port,
+                      struct error *err) {
+    if (place >= serve->inherited_count)
         return open_port(handle, *port, err);
-    *handle = FIRST_LISTEN_FD + place;
+    *handle = serve->inherited[place];
     if (os_socket_port(*handle, port) < 0)
         return error_set(err, UV_EINVAL,
-                         "the file that was handed down as number %d (LISTEN_FDS) is no socket",
-                         FIRST_LISTEN_FD + place);
+                         "what was handed down as listening socket %zu (LISTEN_FDS) is none",
+                         place + 1);
     return 0;
 }
 
 static int start_http(struct serve *serve, struct error *err) {
     os_handle handle = OS_NO_HANDLE;
-    int rc = get_socket(&handle, 0, &serve->http_port, err);
-    const char *token = getenv("TETHER_HTTP_TOKEN");
+    int rc = get_socket(serve, &handle, 0, &serve->http_port, err);
+    const char *token = os_variable("TETHER_HTTP_TOKEN");
     if (rc < 0)
         return rc;
     serve->http.port = serve->http_port;
@@ -76,7 +66,7 @@ static int start_http(struct serve *serve, struct error *err) {
 }
 
 static int start_editors(struct serve *serve, struct error *err) {
-    const char *token = getenv("TETHER_WS_TOKEN");
+    const char *token = os_variable("TETHER_WS_TOKEN");
     os_handle handle = OS_NO_HANDLE;
     int rc;
     if (serve->ws_port == 0)
@@ -87,7 +77,7 @@ static int start_editors(struct serve *serve, struct error *err) {
         serve->ws_port = 0;
         return 0;
     }
-    rc = get_socket(&handle, 1, &serve->ws_port, err);
+    rc = get_socket(serve, &handle, 1, &serve->ws_port, err);
     return rc < 0 ? rc
                   : editor_socket_listen(&serve->editor_sockets, &serve->loop, handle, token,
                                          &editor_events, serve, err);
@@ -101,8 +91,8 @@ static void stop(struct serve *serve) {
     editor_socket_server_finish(&serve->editor_sockets);
     http_server_finish(&serve->http);
     deadlines_finish(&serve->deadlines);
-    for (size_t i = 0; i < sizeof serve->signals / sizeof serve->signals[0]; i++)
-        uv_close((uv_handle_t *)&serve->signals[i], NULL);
+    os_wishes_destroy(serve->wishes);
+    uv_close((uv_handle_t *)&serve->input, NULL);
     uv_close((uv_handle_t *)&serve->drain_timer, NULL);
 }
 
@@ -128,13 +118,9 @@ static void on_drain_over(uv_timer_t *timer) {
     stop(serve);
 }
 
-static void on_signal(uv_signal_t *signal, int number) {
-    struct serve *serve = signal->data;
-    (void)number;
-    if (serve->ending) {
-        on_drain_over(&serve->drain_timer);
+static void begin_end(struct serve *serve) {
+    if (serve->ending)
         return;
-    }
     serve->ending = true;
     uv_timer_start(&serve->drain_timer, on_drain_over, SERVE_DRAIN_MS, 0);
     serve->http.on_drained = on_drained;
@@ -143,11 +129,44 @@ static void on_signal(uv_signal_t *signal, int number) {
     http_server_drain(&serve->http);
 }
 
+/* Who asks twice does not want to wait. */
+static void on_wish(void *context, enum os_wish wish) {
+    struct serve *serve = context;
+    (void)wish;
+    begin_end(serve);
+    if (serve->asked_to_end)
+        on_drain_over(&serve->drain_timer);
+    serve->asked_to_end = true;
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct serve *serve = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(serve->unread, sizeof serve->unread);
+}
+
+static void on_input(uv_stream_t *input, ssize_t count, const uv_buf_t *buf) {
+    (void)buf;
+    if (count < 0) {
+        uv_read_stop(input);
+        begin_end(input->data);
+    }
+}
+
+/* A daemon ends us by closing our input, before anything else and on every system. Of others, a
+ * terminal, /dev/null or a pipe that was at its end from the start means nothing of that kind. */
+static void watch_input(struct serve *serve) {
+    uv_pipe_init(&serve->loop, &serve->input, 0);
+    serve->input.data = serve;
+    if (os_variable("TETHER_DAEMON") && uv_guess_handle(0) == UV_NAMED_PIPE &&
+        uv_pipe_open(&serve->input, 0) == 0)
+        uv_read_start((uv_stream_t *)&serve->input, on_alloc, on_input);
+}
+
 /* ---- the whole ---- */
 
 static void init(struct serve *serve, const struct options *options) {
-    static const int numbers[] = {SIGTERM, SIGINT};
-    const char *token = getenv("TETHER_WS_TOKEN");
+    const char *token = os_variable("TETHER_WS_TOKEN");
     uint8_t secret[32];
     serve->options = options;
     serve->http_port = options->http_port;
@@ -158,16 +177,13 @@ static void init(struct serve *serve, const struct options *options) {
         seal_key_derive(&serve->key, token, strlen(token), "sessions and states");
     else if (os_random(secret, sizeof secret) == 0)
         seal_key_derive(&serve->key, secret, sizeof secret, "sessions and states");
-    signal(SIGPIPE, SIG_IGN); /* a peer that is gone is told by an error of the write */
+    serve->inherited_count = os_inherited_listeners(serve->inherited, 2);
     uv_loop_init(&serve->loop);
     deadlines_init(&serve->deadlines, &serve->loop);
     uv_timer_init(&serve->loop, &serve->drain_timer);
     serve->drain_timer.data = serve;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        uv_signal_init(&serve->loop, &serve->signals[i]);
-        serve->signals[i].data = serve;
-        uv_signal_start(&serve->signals[i], on_signal, numbers[i]);
-    }
+    watch_input(serve);
+    os_wishes_create(&serve->wishes, &serve->loop, OS_WISH_END, on_wish, serve);
     calls_init(serve);
     lists_update(serve);
 }
@@ -184,9 +200,10 @@ static void finish(struct serve *serve) {
 }
 
 static void tell_ready(const struct serve *serve) {
-    const char *path = getenv("NOTIFY_SOCKET");
-    if (path && path[0] && os_notify_send(path, "READY=1") < 0)
-        fprintf(stderr, "tether serve: cannot tell NOTIFY_SOCKET that it is ready\n");
+    int rc = os_ready_tell(OS_IS_READY);
+    if (rc < 0)
+        fprintf(stderr, "tether serve: cannot tell that it is ready (%s): %s\n", os_ready_variable,
+                uv_strerror(rc));
     printf("tether serve: http://127.0.0.1:%u/mcp\n", (unsigned)serve->http_port); /* no error */
     fflush(stdout);
 }

@@ -11,7 +11,7 @@
 
 #include "buffer.h"
 #include "options/options.h"
-#include "os/os.h"
+#include "os/os_loop.h"
 #include "serve/http/deadline.h"
 #include "serve/http/http.h"
 #include "serve/mcp/jsonrpc.h"
@@ -43,7 +43,8 @@ struct resume_call;
 struct serve {
     const struct options *options;
     uv_loop_t loop;
-    uv_signal_t signals[2];
+    struct os_wishes *wishes;
+    uv_pipe_t input;
     uv_timer_t drain_timer;
     struct deadlines deadlines;
     struct deadline_class call_time, silent_time, parked_time, over_time;
@@ -53,7 +54,9 @@ struct serve {
     int64_t started_at;
     uint16_t http_port, ws_port; /* 0: no editors */
     struct seal_key key;
-    bool ending;
+    bool ending, asked_to_end;
+    os_handle inherited[2]; /* listening sockets that were handed down: HTTP, editors */
+    size_t inherited_count;
 
     struct editor *editors; /* oldest first */
     struct editor *active;
@@ -79,6 +82,7 @@ struct serve {
     struct listener *listeners;
     json_t *watched; /* resource uri → how many want to hear of it */
 
+    char unread[64];    /* what comes on standard input */
     struct buffer text; /* what is being composed; whoever begins empties it */
 };
 

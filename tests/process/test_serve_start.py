@@ -4,6 +4,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -104,14 +106,19 @@ def test_F7_usage():
     assert done.status == 2 and "built-in server" in done.output
 
 
-def test_F7_in_flight_requests_are_answered_at_the_end():
-    """One is answered by its editor while we wait for it; another is not, and gets an error."""
-    with Served() as server, server.ready().editor() as editor:
+@pytest.mark.parametrize("ways", [["signal"], ["input"], ["input", "signal"]], ids="+".join)
+def test_F7_in_flight_requests_are_answered_at_the_end(ways):
+    """One is answered by its editor while we wait for it; another is not, and gets an error. A daemon
+    ends a server by closing its input and by a signal: that counts as once, which no call is cut for."""
+    with Served(env={"TETHER_DAEMON": "1:1"}, stdin=subprocess.PIPE) as server, server.ready().editor() as editor:
         session = server.session()
         with session.begin("tools/call", {"name": "echo"}) as first, session.begin("tools/call", {"name": "echo"}) as second:
             call = editor.call()
             editor.call()
-            server.kill(signal.SIGTERM)
+            if "input" in ways:
+                server.popen.stdin.close()
+            if "signal" in ways:
+                server.kill(signal.SIGTERM)
             editor.request("tests/sync", {})
             editor.say(call, "in time")
             answers = [first.answer().json["result"], second.answer().json["result"]]
@@ -120,6 +127,19 @@ def test_F7_in_flight_requests_are_answered_at_the_end():
             (text, failed), = texts.items()
             assert failed and "stopped or restarted" in text
         assert server.wait() == 0
+
+
+def test_F7_started_by_hand_it_serves_without_input():
+    """Nothing but the pipe of a daemon has an end that means ours."""
+    for stdin, daemon in ((subprocess.DEVNULL, "1:1"), (subprocess.PIPE, ""), (None, "1:1")):
+        command = None if stdin else (lambda: os.close(0))
+        with Served(env={"TETHER_DAEMON": daemon} if daemon else {}, stdin=stdin, preexec_fn=command) as server:
+            if stdin == subprocess.PIPE:
+                server.popen.stdin.close()
+            for _ in range(2):
+                assert server.ready().status()["pid"] == server.pid
+            server.kill(signal.SIGTERM)
+            assert server.wait() == 0
 
 
 # ---- under the daemon --------------------------------------------------------------------------
@@ -137,6 +157,18 @@ def test_F7_is_what_is_started_when_no_command_is_given(state_dir):
         assert http_get(it.http, "/status")[0] == 200
         foreground.kill(signal.SIGINT)
         assert foreground.wait() == 0 and it.ports_are_free()
+
+
+def test_B3_end_of_input_is_enough(state_dir):
+    """Not every system has a signal for an orderly end, and here it does not arrive."""
+    deaf = "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); " \
+           "os.execv(sys.argv[1], sys.argv[1:])"
+    with Instance(state_dir, "--hold-ports", "--ready", "notify", "--stop-grace-ms", 20000) as it:
+        it.launch(command=[sys.executable, "-S", "-c", deaf, TETHER, "serve"])
+        assert it.result["code"] == 0
+        assert it.cli("stop").status == 0
+        it.wait_end()
+        assert "server exited with code 0" in it.log() and "by signal" not in it.log()
 
 
 def test_A11_ends_with_its_owner(state_dir):

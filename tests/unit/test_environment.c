@@ -138,7 +138,7 @@ static void test_nothing_of_others_is_passed_on(void **state) {
     expect_entry(&list, "TETHER_WS_TOKEN", NULL);
     expect_entry(&list, "KEPT", "1");
     text_list_finish(&list);
-    start.notify_path = "/run/ours";
+    start.ready_place = "/run/ours";
     build(&list, &start, inherited, COUNT(inherited));
     expect_entry(&list, "NOTIFY_SOCKET", "/run/ours");
     text_list_finish(&list);

@@ -22,7 +22,7 @@ int os_identity_parent(struct os_identity *identity) {
     for (;;) {
         struct os_identity found;
         pid_t parent = getppid();
-        if (parent == 0)
+        if (parent <= 1 || getpid() == 1)
             return -ESRCH;
         int rc = os_identity_of(parent, &found);
         if (getppid() != parent)

@@ -1,14 +1,7 @@
 /* What a thread within another's process needs. */
-#include "posix.h"
+#include "os/os.h"
 
 #include <signal.h>
-#include <unistd.h>
-
-extern char **environ;
-
-char *const *os_environment(void) {
-    return environ;
-}
 
 void os_thread_block_signals(void) {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};

@@ -1,8 +1,9 @@
-/* Listening sockets on the loopback address. */
+/* Listening sockets on the loopback address, and such as were handed down. */
 #include "posix.h"
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -48,4 +49,18 @@ int os_socket_port(os_handle handle, uint16_t *port) {
     else
         return -EAFNOSUPPORT;
     return 0;
+}
+
+enum { FIRST_LISTENER = 3 };
+
+size_t os_inherited_listeners(os_handle out[], size_t most) {
+    const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
+    int64_t meant, count;
+    if (os_pid_parse(pid, &meant) < 0 || meant != getpid() || os_pid_parse(fds, &count) < 0)
+        return 0;
+    if ((uint64_t)count < most)
+        most = (size_t)count;
+    for (size_t i = 0; i < most; i++)
+        out[i] = FIRST_LISTENER + (os_handle)i;
+    return most;
 }

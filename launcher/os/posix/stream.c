@@ -39,15 +39,6 @@ bool os_wait_writable(os_handle handle, int limit_ms) {
     return count > 0;
 }
 
-bool os_wait_input(os_handle input, os_handle output) {
-    struct pollfd events[] = {{.fd = (int)input, .events = POLLIN}, {.fd = (int)output}};
-    int count;
-    do
-        count = poll(events, 2, -1);
-    while (count < 0 && errno == EINTR);
-    return count > 0 && !os_reader_gone(output);
-}
-
 bool os_reader_gone(os_handle output) {
     struct pollfd event = {.fd = (int)output};
     return poll(&event, 1, 0) > 0 && (event.revents & (POLLERR | POLLHUP));

@@ -502,7 +502,7 @@ void calls_end(struct serve *serve) {
 
 /* A limit of one's own; anything but a number of milliseconds leaves ours. */
 static uint64_t call_limit(void) {
-    const char *given = getenv("TETHER_CALL_LIMIT_MS");
+    const char *given = os_variable("TETHER_CALL_LIMIT_MS");
     uint64_t number = 0;
     char *end = NULL;
     if (!given)

@@ -1,0 +1,167 @@
+/* The service notification protocol: short texts in datagrams to a Unix socket. */
+#include "posix.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "os/os_loop.h"
+
+const char os_ready_variable[] = "NOTIFY_SOCKET";
+
+struct os_ready {
+    uv_poll_t poll;
+    int fd;
+    void (*fn)(void *context);
+    void *context;
+    struct sockaddr_un address;
+};
+
+static socklen_t fill_address(struct sockaddr_un *address, const char *path) {
+    size_t length = strlen(path);
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    if (length == 0 || length >= sizeof address->sun_path)
+        return 0;
+    memcpy(address->sun_path, path, length);
+    if (path[0] == '@') { /* a name of its own, not in the file system */
+        address->sun_path[0] = 0;
+        return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    }
+    return (socklen_t)sizeof *address;
+}
+
+/* ---- listening ---- */
+
+/* notify.sock beside the control socket, wherever that may have to be. */
+static int choose_place(const struct os_dir *dir, struct sockaddr_un *address, struct error *err) {
+    char control[OS_ENDPOINT_MAX], path[OS_ENDPOINT_MAX + sizeof ".n"];
+    const char *slash;
+    int rc = os_control_name(dir, true, control, err);
+    if (rc < 0)
+        return rc;
+    slash = strrchr(control, '/');
+    if (strcmp(slash, "/control.sock") == 0)
+        snprintf(path, sizeof path, "%.*s/notify.sock", (int)(slash - control), control);
+    else
+        snprintf(path, sizeof path, "%s.n", control);
+    if (fill_address(address, path) == 0)
+        return error_set(err, -ENAMETOOLONG, "the path for the notification socket is too long");
+    return 0;
+}
+
+/* Whether the next of the texts that came says that the server is ready: 1 or 0; -EAGAIN: none. */
+static int read_text(int fd) {
+    char text[1024];
+    ssize_t count;
+    do
+        count = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+    while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return -errno;
+    text[count] = 0;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, "READY=1", 7) == 0 && (line[7] == 0 || line[7] == '\n'))
+            return 1;
+    }
+    return 0;
+}
+
+void os_ready_forget(struct os_ready *ready) {
+    while (read_text(ready->fd) >= 0)
+        ;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events) {
+    struct os_ready *ready = poll->data;
+    int said;
+    (void)status;
+    (void)events;
+    while ((said = read_text(ready->fd)) == 0)
+        ;
+    if (said > 0)
+        ready->fn(ready->context);
+}
+
+static void free_ready(uv_handle_t *handle) {
+    struct os_ready *ready = handle->data;
+    close(ready->fd);
+    free(ready);
+}
+
+void os_ready_close(struct os_ready *ready) {
+    if (!ready)
+        return;
+    unlink(ready->address.sun_path);
+    uv_close((uv_handle_t *)&ready->poll, free_ready);
+}
+
+static int open_place(struct os_ready *ready, struct error *err) {
+    const struct sockaddr_un *address = &ready->address;
+    int rc = 0;
+    ready->fd = posix_socket(AF_UNIX, SOCK_DGRAM);
+    unlink(address->sun_path); /* in a directory that is ours alone */
+    if (ready->fd < 0)
+        rc = ready->fd;
+    else if (bind(ready->fd, (const struct sockaddr *)address, sizeof *address) < 0)
+        rc = -errno;
+    if (rc < 0)
+        error_set(err, rc, "cannot make the notification socket %s: %s", address->sun_path,
+                  os_error_text(rc).text);
+    return rc;
+}
+
+int os_ready_listen(struct os_ready **out, uv_loop_t *loop, const struct os_dir *dir,
+                    void (*fn)(void *context), void *context, struct error *err) {
+    struct os_ready *ready = calloc(1, sizeof *ready);
+    int rc;
+    *out = NULL;
+    if (!ready)
+        return error_set(err, -ENOMEM, "out of memory");
+    *ready = (struct os_ready){.fd = -1, .fn = fn, .context = context};
+    rc = choose_place(dir, &ready->address, err);
+    if (rc == 0)
+        rc = open_place(ready, err);
+    if (rc == 0 && (rc = uv_poll_init(loop, &ready->poll, ready->fd)) < 0)
+        error_set(err, rc, "cannot listen on the notification socket: %s", uv_strerror(rc));
+    if (rc < 0) {
+        if (ready->fd >= 0)
+            close(ready->fd);
+        free(ready);
+        return rc;
+    }
+    ready->poll.data = ready;
+    uv_poll_start(&ready->poll, UV_READABLE, on_readable);
+    *out = ready;
+    return 0;
+}
+
+const char *os_ready_place(const struct os_ready *ready) {
+    return ready->address.sun_path;
+}
+
+/* ---- telling ---- */
+
+int os_ready_tell(enum os_readiness what) {
+    const char *path = getenv(os_ready_variable),
+               *text = what == OS_IS_READY ? "READY=1" : "STOPPING=1";
+    struct sockaddr_un address;
+    socklen_t length;
+    int fd, rc = 0;
+    if (!path || !path[0])
+        return 0;
+    length = fill_address(&address, path);
+    fd = length ? posix_socket(AF_UNIX, SOCK_DGRAM) : -EINVAL;
+    if (fd < 0)
+        return fd;
+    if (sendto(fd, text, strlen(text), MSG_DONTWAIT, (struct sockaddr *)&address, length) < 0)
+        rc = -errno;
+    close(fd);
+    return rc;
+}
