@@ -201,11 +201,8 @@ class Tether(Subject):
         self.control.connect(self.result["control"])
         self.control.sendall(b'{"type":"hello","protocol":1,"role":"editor","project":"bench"}\n')
         welcome = json.loads(self.control.makefile().readline())
-        script = self.bench.script("mcp/fake_editor.mjs")
-        editor = self.spawn([self.bench.node, "--import", self.bench.script("mcp/resolve.mjs"), script, "--quiet",
-                             "--url", "ws://127.0.0.1:%d/editor" % self.ws_port, "--set", "none",
-                             "--mirror", self.bench.tools_file],
-                            {"TETHER_WS_TOKEN": welcome["ws_token"], "TETHER_NODE": self.bench.packages})
+        editor = self.spawn([self.bench.editor, str(self.ws_port), self.bench.tools_file],
+                            {"TETHER_WS_TOKEN": welcome["ws_token"]})
         self.watched = {"the fake editor": editor.pid}
         self.open_session()
         self.wait_tools()

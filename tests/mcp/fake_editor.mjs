@@ -4,12 +4,11 @@
 // active, busy REASON, free, pause, resume, die (without a goodbye), quit.
 //
 // usage: node --import resolve.mjs fake_editor.mjs --url ws://127.0.0.1:PORT/editor [--set NAME]
-//        [--project NAME] [--quiet] [--mirror FILE]      (the token comes from TETHER_WS_TOKEN)
-// With --mirror it also registers the tools that a server's tools/list has, all of them an echo.
+//        [--project NAME] [--quiet]      (the token comes from TETHER_WS_TOKEN)
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { Call, text } from "./call.mjs";
+import { Call } from "./call.mjs";
 import * as conformance from "./fixtures_conformance.mjs";
 import * as plain from "./fixtures_plain.mjs";
 import { Peer, RpcError } from "./jsonrpc.mjs";
@@ -19,7 +18,6 @@ const { values: options } = parseArgs({
         url: { type: "string" },
         set: { type: "string", default: "all" },
         project: { type: "string", default: "Fake" },
-        mirror: { type: "string" },
         quiet: { type: "boolean", default: false },
     },
 });
@@ -28,10 +26,6 @@ const sets = { all: [plain, conformance], plain: [plain], none: [] };
 const fixtures = { tools: {}, resources: {}, templates: {}, prompts: {} };
 for (const part of sets[options.set])
     for (const kind of Object.keys(fixtures)) Object.assign(fixtures[kind], part[kind]);
-
-if (options.mirror)
-    for (const { name, ...tool } of JSON.parse(readFileSync(options.mirror, "utf8")).tools)
-        fixtures.tools[name] = { ...tool, run: ({ message }) => text(`Echo: ${message}`) };
 
 const calls = new Map();
 let peer;

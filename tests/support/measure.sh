@@ -13,8 +13,8 @@ bench_mcp() {
     need "${TOOLS_MCP[@]}" "${TOOLS_LOAD[@]}"
     with_cache_lock node fetch_node_packages
     cmd_build
-    "$PYTHON" "$ROOT/tests/bench/mcp.py" --tether "$HERE/tether" --packages "$NODE_PACKAGES" \
-        --json "$BUILD/bench-mcp.json" "$@"
+    "$PYTHON" "$ROOT/tests/bench/mcp.py" --tether "$HERE/tether" --editor "$HERE/tests/programs/quick_editor" \
+        --packages "$NODE_PACKAGES" --json "$BUILD/bench-mcp.json" "$@"
 }
 
 bench_editor() {
