@@ -9,10 +9,14 @@
 #include "os/os.h"
 #include "utf8.h"
 
-enum { SILENCES_MOST = 3 };
+enum {
+    SILENCES_MOST = 3,
+    SAID_MOST = 16384, /* bytes that wait for the end of a turn */
+};
 
 static void on_timer(uv_timer_t *timer);
 static void send_pong(struct websocket_stream *stream);
+static void flush_said(struct websocket_stream *stream);
 
 /* ---- the end ---- */
 
@@ -31,6 +35,7 @@ static void on_handle_closed(uv_handle_t *handle) {
     if (--stream->open_handles > 0)
         return;
     websocket_reader_finish(&stream->reader);
+    buffer_finish(&stream->said);
     stream->events->on_gone(stream->context);
 }
 
@@ -39,8 +44,10 @@ static void end(struct websocket_stream *stream) {
     if (stream->state == WEBSOCKET_STREAM_ENDED)
         return;
     stream->state = WEBSOCKET_STREAM_ENDED;
+    flush_said(stream);
     uv_close((uv_handle_t *)&stream->tcp, on_handle_closed);
     uv_close((uv_handle_t *)&stream->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&stream->flusher, on_handle_closed);
     stream->events->on_end(stream->context);
 }
 
@@ -69,6 +76,9 @@ static void on_shut_down(uv_shutdown_t *request, int status) {
 static void drain(struct websocket_stream *stream) {
     if (stream->state >= WEBSOCKET_STREAM_BROKEN)
         return;
+    flush_said(stream);
+    if (stream->state >= WEBSOCKET_STREAM_BROKEN)
+        return;
     stream->state = WEBSOCKET_STREAM_DRAINING;
     uv_timer_start(&stream->timer, on_timer, stream->limits.close_ms, 0);
     if (uv_shutdown(&stream->shutdown, (uv_stream_t *)&stream->tcp, on_shut_down) < 0)
@@ -77,17 +87,18 @@ static void drain(struct websocket_stream *stream) {
 
 /* ---- sending ---- */
 
+/* What the system did not take at once. */
 struct outgoing {
     uv_write_t write;
     struct websocket_stream *stream;
-    size_t cost;
-    char bytes[];
+    struct buffer bytes;
 };
 
 static void on_sent(uv_write_t *write, int status) {
     struct outgoing *outgoing = write->data;
     struct websocket_stream *stream = outgoing->stream;
-    stream->queued -= outgoing->cost;
+    stream->queued -= outgoing->bytes.length;
+    buffer_finish(&outgoing->bytes);
     free(outgoing);
     if (stream->state == WEBSOCKET_STREAM_ENDED)
         return;
@@ -97,105 +108,74 @@ static void on_sent(uv_write_t *write, int status) {
         send_pong(stream);
 }
 
-static struct outgoing *make_outgoing(struct websocket_stream *stream, size_t length) {
-    size_t cost = sizeof(struct outgoing) + length;
-    struct outgoing *outgoing = malloc(cost);
-    if (outgoing) {
+/* Queues what was said, from `gone` on. */
+static int queue_rest(struct websocket_stream *stream, size_t gone) {
+    struct outgoing *outgoing = malloc(sizeof *outgoing);
+    uv_buf_t buf = uv_buf_init(stream->said.data + gone, (unsigned)(stream->said.length - gone));
+    int rc = outgoing ? 0 : UV_ENOMEM;
+    if (rc == 0) {
         outgoing->write.data = outgoing;
         outgoing->stream = stream;
-        outgoing->cost = cost;
+        outgoing->bytes = stream->said;
+        rc = uv_write(&outgoing->write, (uv_stream_t *)&stream->tcp, &buf, 1, on_sent);
     }
-    return outgoing;
+    if (rc < 0) {
+        free(outgoing);
+        return rc;
+    }
+    stream->queued += stream->said.length;
+    stream->said = (struct buffer){0};
+    return 0;
 }
 
-/* Sends what is in `outgoing` from `gone` on, and takes it. */
-static int queue_outgoing(struct outgoing *outgoing, size_t gone) {
-    struct websocket_stream *stream = outgoing->stream;
-    size_t length = outgoing->cost - sizeof *outgoing;
-    uv_buf_t buf = uv_buf_init(outgoing->bytes + gone, (unsigned)(length - gone));
-    int rc;
-    if (gone == length) {
-        free(outgoing);
-        return 0;
-    }
-    rc = uv_write(&outgoing->write, (uv_stream_t *)&stream->tcp, &buf, 1, on_sent);
+/* Sends what was said since the last time, in one piece. */
+static void flush_said(struct websocket_stream *stream) {
+    struct buffer *said = &stream->said;
+    uv_buf_t buf = uv_buf_init(said->data, (unsigned)said->length);
+    int rc = said->failed ? UV_ENOMEM : 0;
+    uv_prepare_stop(&stream->flusher);
+    if (rc == 0 && said->length > 0)
+        rc = uv_try_write((uv_stream_t *)&stream->tcp, &buf, 1);
+    rc = rc == UV_EAGAIN ? 0 : rc;
+    if (rc >= 0 && (size_t)rc < said->length)
+        rc = queue_rest(stream, (size_t)rc);
     if (rc < 0)
-        free(outgoing);
+        websocket_stream_fail(stream, rc == UV_ENOMEM ? UV_ENOMEM : UV_ECONNRESET,
+                              rc == UV_ENOMEM ? "out of memory" : "the connection broke");
+    buffer_clear(said, SAID_MOST);
+}
+
+static void on_turn_over(uv_prepare_t *flusher) {
+    flush_said(flusher->data);
+}
+
+/* Bytes of the same turn of the loop go out together, before it sleeps: many short messages cost
+ * one system call. */
+static void flush_soon(struct websocket_stream *stream) {
+    if (stream->said.length >= SAID_MOST || stream->said.failed)
+        flush_said(stream);
     else
-        stream->queued += outgoing->cost;
-    return rc;
-}
-
-/* How much goes out at once; negative if the connection is broken. */
-static int64_t try_write(struct websocket_stream *stream, uv_buf_t *bufs, unsigned count) {
-    int rc = uv_try_write((uv_stream_t *)&stream->tcp, bufs, count);
-    if (rc == UV_EAGAIN)
-        return 0;
-    if (rc < 0)
-        websocket_stream_fail(stream, UV_ECONNRESET, "the connection broke");
-    return rc < 0 ? UV_EPIPE : rc;
-}
-
-/* Sends header and payload from where they are, and copies what does not go out at once. */
-static int write_plain(struct websocket_stream *stream, const char *header, size_t header_length,
-                       const char *payload, size_t length) {
-    /* libuv does not write to these bytes; its buffers only lack the const. */
-    uv_buf_t bufs[2] = {uv_buf_init((char *)(uintptr_t)header, (unsigned)header_length),
-                        uv_buf_init((char *)(uintptr_t)payload, (unsigned)length)};
-    int64_t sent = try_write(stream, bufs, length ? 2 : 1);
-    size_t gone = sent < 0 ? 0 : (size_t)sent,
-           skipped = gone < header_length ? gone : header_length;
-    struct outgoing *rest;
-    if (sent < 0 || gone == header_length + length)
-        return sent < 0 ? (int)sent : 0;
-    gone -= skipped;
-    rest = make_outgoing(stream, header_length - skipped + length - gone);
-    if (!rest) {
-        /* Half a frame is out, so that nothing can follow. */
-        websocket_stream_fail(stream, UV_ENOMEM, "out of memory");
-        return UV_ENOMEM;
-    }
-    memcpy(rest->bytes, header + skipped, header_length - skipped);
-    if (length > gone)
-        memcpy(rest->bytes + header_length - skipped, payload + gone, length - gone);
-    return queue_outgoing(rest, 0);
-}
-
-/* The same with a mask, which needs a copy anyway. */
-static int write_masked(struct websocket_stream *stream, enum websocket_opcode opcode,
-                        const char *payload, size_t length) {
-    unsigned char mask[WEBSOCKET_MASK_SIZE], header[WEBSOCKET_HEADER_MAX];
-    struct outgoing *outgoing;
-    size_t used;
-    uv_buf_t buf;
-    int64_t sent;
-    if (os_random(mask, sizeof mask) < 0)
-        return UV_EIO;
-    used = websocket_header(header, opcode, length, mask);
-    outgoing = make_outgoing(stream, used + length);
-    if (!outgoing)
-        return UV_ENOMEM;
-    memcpy(outgoing->bytes, header, used);
-    if (length)
-        memcpy(outgoing->bytes + used, payload, length);
-    websocket_mask(outgoing->bytes + used, length, mask, 0);
-    buf = uv_buf_init(outgoing->bytes, (unsigned)(used + length));
-    sent = try_write(stream, &buf, 1);
-    if (sent < 0) {
-        free(outgoing);
-        return (int)sent;
-    }
-    return queue_outgoing(outgoing, (size_t)sent);
+        uv_prepare_start(&stream->flusher, on_turn_over);
 }
 
 static int write_frame(struct websocket_stream *stream, enum websocket_opcode opcode,
                        const char *payload, size_t length) {
-    unsigned char header[WEBSOCKET_HEADER_MAX];
+    unsigned char mask[WEBSOCKET_MASK_SIZE], header[WEBSOCKET_HEADER_MAX];
+    struct buffer *said = &stream->said;
     size_t used;
+    if (stream->masks && os_random(mask, sizeof mask) < 0)
+        return UV_EIO;
+    used = websocket_header(header, opcode, length, stream->masks ? mask : NULL);
+    if (!buffer_reserve(said, used + length)) {
+        websocket_stream_fail(stream, UV_ENOMEM, "out of memory");
+        return UV_ENOMEM;
+    }
+    buffer_add(said, header, used);
+    buffer_add(said, payload, length);
     if (stream->masks)
-        return write_masked(stream, opcode, payload, length);
-    used = websocket_header(header, opcode, length, NULL);
-    return write_plain(stream, (const char *)header, used, payload, length);
+        websocket_mask(said->data + said->length - length, length, mask, 0);
+    flush_soon(stream);
+    return stream->state == WEBSOCKET_STREAM_BROKEN ? UV_EPIPE : 0;
 }
 
 /* Of pings that come while others wait to be answered, only the last is answered, as the standard
@@ -212,7 +192,8 @@ static void send_close(struct websocket_stream *stream, unsigned code, const cha
 }
 
 void websocket_stream_write(struct websocket_stream *stream, const char *bytes, size_t length) {
-    write_plain(stream, bytes, length, NULL, 0);
+    buffer_add(&stream->said, bytes, length);
+    flush_soon(stream);
 }
 
 int websocket_stream_send(struct websocket_stream *stream, const char *text, size_t length) {
@@ -353,10 +334,11 @@ void websocket_stream_init(struct websocket_stream *stream, uv_loop_t *loop,
     stream->limits = with_defaults(limits);
     stream->masks = peer == WEBSOCKET_PEER_SERVER;
     websocket_reader_init(&stream->reader, peer, stream->limits.message);
-    uv_tcp_init(loop, &stream->tcp); /* neither of these can fail: nothing is opened yet */
+    uv_tcp_init(loop, &stream->tcp); /* none of these can fail: nothing is opened yet */
     uv_timer_init(loop, &stream->timer);
-    stream->tcp.data = stream->timer.data = stream;
-    stream->open_handles = 2;
+    uv_prepare_init(loop, &stream->flusher);
+    stream->tcp.data = stream->timer.data = stream->flusher.data = stream;
+    stream->open_handles = 3;
     uv_timer_start(&stream->timer, on_timer, stream->limits.handshake_ms, 0);
 }
 

@@ -12,6 +12,7 @@
 
 #include <uv.h>
 
+#include "buffer.h"
 #include "error.h"
 #include "websocket.h"
 #include "websocket_handshake.h"
@@ -46,6 +47,7 @@ struct websocket_stream_limits {
 struct websocket_stream {
     uv_tcp_t tcp;
     uv_timer_t timer;
+    uv_prepare_t flusher; /* runs while something waits for the end of the turn */
     uv_shutdown_t shutdown;
     const struct websocket_stream_events *events;
     void *context;
@@ -60,6 +62,7 @@ struct websocket_stream {
         WEBSOCKET_STREAM_ENDED,
     } state;
     int open_handles;
+    struct buffer said; /* in this turn of the loop */
     size_t queued;
     uint64_t heard_at; /* the loop's time */
     unsigned silences; /* ticks since then */
