@@ -35,6 +35,9 @@ static const struct {
     {SCAN_PARAMS, SCAN_ARGUMENTS, "arguments", 9},
     {SCAN_PARAMS, SCAN_META, "_meta", 5},
     {SCAN_META, SCAN_VERSION, "io.modelcontextprotocol/protocolVersion", 39},
+    {SCAN_MESSAGE, SCAN_JSONRPC, "jsonrpc", 7},
+    {SCAN_RESULT, SCAN_RESULT_TYPE, "resultType", 10},
+    {SCAN_RESULT, SCAN_RESULT_META, "_meta", 5},
 };
 
 #define PLACES_COUNT (sizeof places / sizeof places[0])
@@ -180,6 +183,7 @@ static bool read_beginning(struct reader *reader, enum scan_place place, bool *g
     skip_space(reader);
     byte = reader->at < reader->end ? *reader->at : 0;
     value_begins(reader, place);
+    reader->scan->values++;
     *goes_in = byte == '{' || byte == '[';
     if (!*goes_in) {
         if (!read_scalar(reader))
@@ -190,6 +194,8 @@ static bool read_beginning(struct reader *reader, enum scan_place place, bool *g
     if (reader->depth == SCAN_DEPTH_MAX)
         return false;
     reader->inside[reader->depth++] = (unsigned char)(byte == '[' ? place | IS_ARRAY : place);
+    if (reader->depth > reader->scan->depth)
+        reader->scan->depth = reader->depth;
     reader->at++;
     skip_space(reader);
     return true;

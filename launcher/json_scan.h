@@ -29,6 +29,9 @@ enum scan_place {
     SCAN_ARGUMENTS,  /* params.arguments */
     SCAN_META,       /* params._meta */
     SCAN_VERSION,    /* params._meta.io.modelcontextprotocol/protocolVersion */
+    SCAN_JSONRPC,
+    SCAN_RESULT_TYPE, /* result.resultType */
+    SCAN_RESULT_META, /* result._meta */
     SCAN_PLACES
 };
 
@@ -40,6 +43,7 @@ struct scan_span {
 
 struct scan {
     struct scan_span spans[SCAN_PLACES];
+    size_t depth, values; /* levels of objects and arrays; all that there is */
 };
 
 /* Returns 0, or UV_EINVAL if the text is not one whole JSON value. What stands there twice counts

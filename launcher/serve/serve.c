@@ -194,7 +194,6 @@ static void finish(struct serve *serve) {
     editors_finish(serve);
     for (int i = 0; i < LIST_COUNT; i++)
         buffer_finish(&serve->lists[i]);
-    buffer_finish(&serve->text);
     json_decref(serve->watched);
     free(serve);
 }

@@ -19,7 +19,6 @@
 #include "serve/relay/editor_socket.h"
 
 enum {
-    SERVE_TEXT_KEPT = 262144,  /* bytes of memory that stay for composing */
     SERVE_SESSIONS_MOST = 128, /* beyond: the one unused for longest is forgotten */
     SERVE_CALLS_MOST = 256,    /* requests in flight */
     SERVE_SESSION_BUCKETS = 64,
@@ -82,8 +81,7 @@ struct serve {
     struct listener *listeners;
     json_t *watched; /* resource uri → how many want to hear of it */
 
-    char unread[64];    /* what comes on standard input */
-    struct buffer text; /* what is being composed; whoever begins empties it */
+    char unread[64]; /* what comes on standard input */
 };
 
 /* Where this process and its editors are, as JSON. */

@@ -50,6 +50,52 @@ def test_F7_without_an_editor(server, era):
 
 # ---- calls -------------------------------------------------------------------------------------
 
+# What a reader and writer of JSON would not leave as it is.
+WRITTEN = '{ "n":\t[1.0, 0.10, 1e2, -0], "s": "\\u00e9\\/\\uD83D\\uDE00", "b": {"a": {} } }'
+
+
+@both
+def test_F7_what_is_passed_on_stays_as_it_was_written(server, era):
+    """Arguments to the editor, and results to the client, are the very bytes that came."""
+    meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+    params = '"name":"echo", "arguments": %s%s' % (WRITTEN, ',"_meta":' + json.dumps(meta) if era == "modern" else "")
+    body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params": {%s } }' % params
+    headers = {"MCP_Protocol_Version": MODERN, "Mcp_Method": "tools/call", "Mcp_Name": "echo"}
+    if era == "legacy":
+        headers = {"Mcp_Session_Id": server.session().id}
+    with server.editor() as editor, server.http_connection() as http:
+        http.post(body.encode(), **headers)
+        call = editor.call()
+        assert params in editor.heard
+        result = '"content":[], "structuredContent": {"x": 12345678901234567890, "y": %s}' % WRITTEN
+        editor.raw.text('{"jsonrpc":"2.0","id":%d,"result":{ %s} }' % (call["id"], result))
+        answer = http.answer()
+        assert result in answer.body.decode() and answer.json["id"] == 1
+        kind = {"resultType": "complete"} if era == "modern" else {}
+        assert dict(answer.json["result"], **kind) == answer.json["result"]
+
+
+def test_F7_a_result_of_many_lines_is_one_event(server):
+    """Lines end the fields of an event stream."""
+    with call_ready(server, "legacy", meta={"progressToken": 1}) as (editor, http):
+        editor.notify("notifications/progress", {"call": editor.at["id"], "progress": 1})
+        editor.raw.text('{"jsonrpc":"2.0","id":%d,\n"result":{\n"content":\r\n[]}}' % editor.at["id"])
+        assert http.head()[1]["content-type"] == "text/event-stream"
+        assert http.event()["method"] == "notifications/progress"
+        assert http.event()["result"] == {"content": []}
+
+
+@both
+def test_F7_a_context_of_the_clients_own_is_not_believed(server, era):
+    params = {"name": "echo", "arguments": {}, "context": {"era": "forged"}}
+    begin = server.session().begin if era == "legacy" else server.modern_begin
+    with server.editor() as editor, begin("tools/call", params) as http:
+        call = editor.call()
+        assert call["params"]["context"]["era"] == era and editor.heard.count('"context"') == 1
+        editor.say(call, "done")
+        assert text_of(http.answer()) == "done"
+
+
 @both
 def test_F7_call_and_answer(server, era):
     """The editor gets what the client sent, and who it is; the client gets what the editor said."""
@@ -274,21 +320,20 @@ def test_F7_the_end_of_a_session_cancels_its_calls(server):
         assert editor.request("tests/sync", {})["id"]
 
 
-def test_F7_legacy_client_that_asks_again_gets_the_first_answer(server):
-    """E6: a connection that broke costs neither the answer nor a second run of the tool."""
+def test_F7_an_id_is_in_use_until_its_call_is_over(server):
+    """Also when its client has gone: else a cancellation could be about either of two calls."""
     session = server.session()
-    with call_ready(server, "legacy", session=session, arguments={"a": 1}) as (editor, http):
-        again = call_begin(server, "legacy", session=session, arguments={"a": 1}, ident=1)
-        with again:
-            assert again.answer().json["error"]["code"] == -32600  # it is under way
-        http.close()
-        editor.request("tests/sync", {})
-        with call_begin(server, "legacy", session=session, arguments={"a": 2}, ident=1) as other:
-            assert other.answer().json["error"]["code"] == -32600  # not the same
-        with call_begin(server, "legacy", session=session, arguments={"a": 1}, ident=1) as same:
+    with call_ready(server, "legacy", session=session) as (editor, http):
+        for _ in range(2):
+            with call_begin(server, "legacy", session=session, ident=1) as again:
+                assert again.answer().json["error"]["code"] == -32600
+            http.close()
             editor.request("tests/sync", {})
-            editor.say(editor.at, "once")
-            assert text_of(same.answer()) == "once"
+        editor.say(editor.at, "over")
+        editor.request("tests/sync", {})
+        with call_begin(server, "legacy", session=session, ident=1) as http:
+            editor.say(editor.call(), "the second")
+            assert text_of(http.answer()) == "the second"
 
 
 def test_F7_modern_client_that_leaves_has_cancelled(server):

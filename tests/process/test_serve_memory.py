@@ -106,7 +106,7 @@ def test_F7_what_clients_say_of_themselves_is_small(server):
 @pytest.mark.parametrize("result, why", [
     ('{"content":[],"structuredContent":{"a":[%s0]}}' % ("0," * 1100000), "too many values"),
     ('{"content":[],"structuredContent":%s}' % ('{"a":' * 200 + "0" + "}" * 200), "nested too deeply"),
-    ('{"content":[],"content":[]}', "not valid JSON")], ids=["many values", "deep", "twice the same key"])
+    ('{"content":[],"resultType":"a","resultType":"b"}', "not valid JSON")], ids=["many values", "deep", "twice the same key"])
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_F7_answer_that_cannot_be_read_ends_its_call(server, era, result, why):
     params = {"name": "echo", "arguments": {}}

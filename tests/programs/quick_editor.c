@@ -23,9 +23,9 @@ static void send_json(struct websocket_client *client, json_t *message) {
 
 static void on_open(void *context, struct websocket_client *client) {
     json_t *tools = context;
-    send_json(client, json_pack("{s:s, s:i, s:s, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", 0,
-                                "method", "editor/hello", "params", "protocol", 1, "project",
-                                "Quick"));
+    send_json(client,
+              json_pack("{s:s, s:i, s:s, s:{s:i, s:s}}", "jsonrpc", "2.0", "id", 0, "method",
+                        "editor/hello", "params", "protocol", 1, "project", "Quick"));
     send_json(client, json_pack("{s:s, s:s, s:O}", "jsonrpc", "2.0", "method", "editor/register",
                                 "params", tools));
 }

@@ -265,6 +265,7 @@ class Editor:
             if first == FIN | PING:
                 self.raw.frame(FIN | PONG, payload)
             elif first == FIN | TEXT:
+                self.heard = payload.decode()
                 return json.loads(payload)
             else:
                 raise EOFError

@@ -2,32 +2,6 @@
 
 #include <string.h>
 
-struct rpc_size rpc_measure(const char *text, size_t length) {
-    struct rpc_size size = {0, 1};
-    size_t depth = 0;
-    bool quoted = false;
-    for (size_t i = 0; i < length; i++) {
-        char c = text[i];
-        if (quoted) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                quoted = false;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '{' || c == '[') {
-            size.values++;
-            if (++depth > size.depth)
-                size.depth = depth;
-        } else if (c == '}' || c == ']') {
-            depth -= depth > 0;
-        } else if (c == ',') {
-            size.values++;
-        }
-    }
-    return size;
-}
-
 static bool complain(struct rpc_message *message, int code, const char *complaint) {
     message->code = code;
     message->complaint = complaint;
@@ -75,18 +49,27 @@ static bool read_object(struct rpc_message *message) {
                                                     : read_response(message);
 }
 
-bool rpc_parse(struct rpc_message *message, const char *text, size_t length, size_t values_most) {
-    const size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL;
-    const struct rpc_size size = rpc_measure(text, length);
-    *message = (struct rpc_message){.root = NULL};
-    if (size.depth > RPC_DEPTH_MOST)
+/* Before anything is made of it: making takes memory, and goes as deep as the text does. */
+static bool check_text(struct rpc_message *message, const char *text, size_t length,
+                       size_t values_most) {
+    struct scan scan;
+    if (scan_message(&scan, text, length) < 0)
+        return complain(message, RPC_PARSE_ERROR, "this is not valid JSON in UTF-8");
+    if (scan.depth > RPC_DEPTH_MOST)
         return complain(message, RPC_PARSE_ERROR, "this JSON is nested too deeply");
-    message->is_too_large = size.values > values_most;
+    message->is_too_large = scan.values > values_most;
     if (message->is_too_large)
         return complain(message, RPC_INVALID_REQUEST, "this JSON has too many values");
-    /* The parser passes over a NUL behind a number; JSON has none anywhere. */
-    message->root =
-        length && !memchr(text, 0, length) ? json_loadb(text, length, flags, NULL) : NULL;
+    message->written = scan.spans[SCAN_PARAMS];
+    return true;
+}
+
+bool rpc_parse(struct rpc_message *message, const char *text, size_t length, size_t values_most) {
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    *message = (struct rpc_message){.root = NULL};
+    if (!check_text(message, text, length, values_most))
+        return false;
+    message->root = json_loadb(text, length, flags, NULL);
     if (!message->root)
         return complain(message, RPC_PARSE_ERROR, "this is not valid JSON in UTF-8");
     if (json_is_array(message->root))
@@ -113,13 +96,18 @@ void rpc_add_json(struct buffer *out, const json_t *value) {
         out->failed = true;
 }
 
+void rpc_add_value(struct buffer *out, const json_t *value) {
+    if (value)
+        rpc_add_json(out, value);
+    else
+        buffer_add_literal(out, "null");
+}
+
 void rpc_add_id(struct buffer *out, const json_t *id) {
     if (json_is_integer(id))
         buffer_add_number(out, json_integer_value(id));
-    else if (id)
-        rpc_add_json(out, id);
     else
-        buffer_add_literal(out, "null");
+        rpc_add_value(out, id);
 }
 
 static void add_head(struct buffer *out, const json_t *id) {
@@ -153,6 +141,18 @@ void rpc_add_error(struct buffer *out, const json_t *id, int code, const char *t
         rpc_add_json(out, data);
     }
     buffer_add_literal(out, "}}");
+}
+
+void rpc_add_request_begin(struct buffer *out, int64_t number, const char *method) {
+    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",");
+    if (number) {
+        buffer_add_literal(out, "\"id\":");
+        buffer_add_number(out, number);
+        buffer_add_char(out, ',');
+    }
+    buffer_add_literal(out, "\"method\":\"");
+    buffer_add_text(out, method);
+    buffer_add_literal(out, "\",\"params\":");
 }
 
 void rpc_add_notification(struct buffer *out, const char *method, json_t *params) {

@@ -4,10 +4,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
 #include "buffer.h"
+#include "json_scan.h"
 
 enum {
     RPC_DEPTH_MOST = 128,
@@ -29,12 +31,14 @@ enum rpc_kind { RPC_REQUEST, RPC_NOTIFICATION, RPC_RESPONSE };
 struct rpc_message {
     json_t *root; /* owned; all below are parts of it */
     enum rpc_kind kind;
-    const char *method; /* not of responses */
-    json_t *id;         /* NULL for notifications */
-    json_t *params;     /* an object, or NULL */
-    json_t *result;     /* of responses: this */
-    json_t *error;      /* or that */
-    int code;           /* what is wrong, as JSON-RPC numbers it */
+    const char *method;       /* not of responses */
+    json_t *id;               /* NULL for notifications */
+    json_t *params;           /* an object, or NULL */
+    json_t *result;           /* of responses: this */
+    json_t *error;            /* or that */
+    struct scan_span written; /* the params as they stand in the text; at NULL: there are none, or
+                                 their key is written with escapes */
+    int code;                 /* what is wrong, as JSON-RPC numbers it */
     bool is_too_large;
     const char *complaint; /* and in words */
 };
@@ -47,17 +51,12 @@ void rpc_finish(struct rpc_message *message);
 /* Whether it is a number or a text that is not too long. */
 bool rpc_is_id(const json_t *id);
 
-/* What reading a text would make, seen without making it: no fewer levels and values than that. */
-struct rpc_size {
-    size_t depth, values;
-};
-struct rpc_size rpc_measure(const char *text, size_t length);
-
 /* ---- writing ---- */
 
 void rpc_add_json(struct buffer *out, const json_t *value);
 
-/* NULL is written as null. */
+/* The same; NULL is written as null. */
+void rpc_add_value(struct buffer *out, const json_t *value);
 void rpc_add_id(struct buffer *out, const json_t *id);
 
 /* {"jsonrpc":"2.0","id":…,"error":{…}}; data: NULL for none. */
@@ -67,6 +66,10 @@ void rpc_add_error(struct buffer *out, const json_t *id, int code, const char *t
 /* {"jsonrpc":"2.0","id":…,"result": — and what rpc_add_result_end closes. */
 void rpc_add_result_begin(struct buffer *out, const json_t *id);
 void rpc_add_result_end(struct buffer *out);
+
+/* {"jsonrpc":"2.0","id":…,"method":"…","params": — to be closed by a brace. number 0: without id.
+ */
+void rpc_add_request_begin(struct buffer *out, int64_t number, const char *method);
 
 /* A whole notification; the params are consumed. */
 void rpc_add_notification(struct buffer *out, const char *method, json_t *params);

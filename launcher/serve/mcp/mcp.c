@@ -261,9 +261,10 @@ static void status(struct serve *serve, struct http_connection *connection,
     } else if (http->method != HTTP_GET && http->method != HTTP_HEAD) {
         http_reply(connection, 405, "Allow: GET, HEAD\r\n", NULL, NULL, 0);
     } else {
-        buffer_clear(&serve->text, 65536);
-        status_write(serve, &serve->text);
-        http_reply_json(connection, 200, serve->text.data, serve->text.length);
+        struct buffer out = {0};
+        status_write(serve, &out);
+        http_reply_json(connection, 200, out.data, out.length);
+        buffer_finish(&out);
     }
 }
 

@@ -6,10 +6,6 @@
 #include "protocol/version.h"
 #include "serve/relay/editors.h"
 
-static const char *server_meta(void) {
-    return "\"_meta\":{\"" META_SERVER "\":{\"name\":\"tether\",\"version\":\"";
-}
-
 int mcp_status_of(bool modern, int code) {
     switch (code) {
     case RPC_PARSE_ERROR:
@@ -39,37 +35,40 @@ void mcp_send(struct http_connection *connection, bool json_fine, int status,
     }
 }
 
-static struct buffer *begin(struct mcp_request *request) {
-    buffer_clear(&request->serve->text, SERVE_TEXT_KEPT);
-    return &request->serve->text;
+/* The message is consumed. */
+static void send_text(struct mcp_request *request, int status, struct buffer *message) {
+    bool json_fine = http_accepts(request->http->headers[HTTP_ACCEPT], "application/json");
+    mcp_send(request->connection, json_fine, status, message);
+    buffer_finish(message);
 }
 
-static void send_text(struct mcp_request *request, int status) {
-    bool json_fine = http_accepts(request->http->headers[HTTP_ACCEPT], "application/json");
-    mcp_send(request->connection, json_fine, status, &request->serve->text);
+void mcp_add_members(struct buffer *out, bool modern, bool cacheable, const char *members,
+                     size_t length) {
+    buffer_reserve(out, length + 256);
+    buffer_add_char(out, '{');
+    if (modern)
+        buffer_add_literal(out, "\"resultType\":\"complete\",");
+    if (modern && cacheable)
+        buffer_add_literal(out, "\"ttlMs\":0,\"cacheScope\":\"private\",");
+    buffer_add(out, members, length);
+    if (modern) {
+        if (length > 0)
+            buffer_add_char(out, ',');
+        buffer_add_literal(out,
+                           "\"_meta\":{\"" META_SERVER "\":{\"name\":\"tether\",\"version\":\"");
+        buffer_add_text(out, tether_version);
+        buffer_add_literal(out, "\"}}");
+    }
+    buffer_add_char(out, '}');
 }
 
 void mcp_reply_members(struct mcp_request *request, bool cacheable, const char *members,
                        size_t length) {
-    struct buffer *out = begin(request);
-    rpc_add_result_begin(out, request->message.id);
-    buffer_add_char(out, '{');
-    if (request->modern) {
-        buffer_add_literal(out, "\"resultType\":\"complete\",");
-        if (cacheable)
-            buffer_add_literal(out, "\"ttlMs\":0,\"cacheScope\":\"private\",");
-        buffer_add(out, members, length);
-        if (length > 0)
-            buffer_add_char(out, ',');
-        buffer_add_text(out, server_meta());
-        buffer_add_text(out, tether_version);
-        buffer_add_literal(out, "\"}}");
-    } else {
-        buffer_add(out, members, length);
-    }
-    buffer_add_char(out, '}');
-    rpc_add_result_end(out);
-    send_text(request, 200);
+    struct buffer out = {0};
+    rpc_add_result_begin(&out, request->message.id);
+    mcp_add_members(&out, request->modern, cacheable, members, length);
+    rpc_add_result_end(&out);
+    send_text(request, 200, &out);
 }
 
 void mcp_dress_result(json_t *result, bool cacheable) {
@@ -91,21 +90,22 @@ void mcp_dress_result(json_t *result, bool cacheable) {
 }
 
 void mcp_reply_result(struct mcp_request *request, json_t *result) {
-    struct buffer *out = begin(request);
+    struct buffer out = {0};
     if (request->modern)
         mcp_dress_result(result, false);
-    rpc_add_result_begin(out, request->message.id);
-    rpc_add_json(out, result);
-    rpc_add_result_end(out);
+    rpc_add_result_begin(&out, request->message.id);
+    rpc_add_json(&out, result);
+    rpc_add_result_end(&out);
     json_decref(result);
-    send_text(request, 200);
+    send_text(request, 200, &out);
 }
 
 void mcp_reply_status(struct mcp_request *request, int status, int code, const char *text,
                       json_t *data) {
-    rpc_add_error(begin(request), request->message.id, code, text, data);
+    struct buffer out = {0};
+    rpc_add_error(&out, request->message.id, code, text, data);
     json_decref(data);
-    send_text(request, status);
+    send_text(request, status, &out);
 }
 
 void mcp_reply_error(struct mcp_request *request, int code, const char *text, json_t *data) {

@@ -43,6 +43,7 @@ static void initialize(struct mcp_request *request) {
     struct serve *serve = request->serve;
     const char *wanted = rpc_text(request->message.params, "protocolVersion");
     char header[32 + SESSION_ID_TEXT];
+    struct buffer out = {0};
     struct mcp_session *session;
     int version;
     if (!wanted) {
@@ -55,11 +56,10 @@ static void initialize(struct mcp_request *request) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "no session can be had now", NULL);
         return;
     }
-    buffer_clear(&serve->text, 65536);
-    write_initialized(&serve->text, serve, request->message.id, session->version);
+    write_initialized(&out, serve, request->message.id, session->version);
     snprintf(header, sizeof header, "Mcp-Session-Id: %s\r\n", session->id);
-    http_reply(request->connection, 200, header, "application/json", serve->text.data,
-               serve->text.length);
+    http_reply(request->connection, 200, header, "application/json", out.data, out.length);
+    buffer_finish(&out);
 }
 
 /* ---- requests ---- */

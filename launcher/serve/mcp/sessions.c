@@ -6,7 +6,7 @@
 #include "serve/relay/calls.h"
 #include "subscriptions.h"
 
-enum { SELF_MOST = 4096, SELF_VALUES_MOST = 128 }; /* of what a client says of itself */
+enum { SELF_MOST = 4096 }; /* bytes of what a client says of itself */
 enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16, RANDOM_TEXT_AT = 4 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
@@ -68,8 +68,7 @@ static void dispose(struct mcp_session *session) {
         watch_remove(session->serve, uri);
     }
     json_decref(session->subscriptions);
-    json_decref(session->client);
-    json_decref(session->declared);
+    buffer_finish(&session->context);
     free(session);
 }
 
@@ -113,17 +112,43 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
     return session;
 }
 
-/* It stays as long as the session, so it must not be large; the server knows all that matters. */
-static json_t *keep_small(json_t *value) {
+/* False: it is not there, or so large that it is not kept as long as the session. */
+static bool add_small(struct buffer *out, const json_t *value) {
     struct buffer text = {0};
     bool small = false;
     if (value) {
         rpc_add_json(&text, value);
-        small = !text.failed && text.length <= SELF_MOST &&
-                rpc_measure(text.data, text.length).values <= SELF_VALUES_MOST;
+        small = !text.failed && text.length <= SELF_MOST;
     }
+    if (small)
+        buffer_add(out, text.data, text.length);
     buffer_finish(&text);
-    return small ? json_incref(value) : NULL;
+    return small;
+}
+
+/* What the session's id still says of its client. */
+static void add_known(struct buffer *out, unsigned capabilities) {
+    json_t *known = json_object();
+    if (capabilities & MCP_SAMPLING)
+        json_object_set_new(known, "sampling", json_object());
+    if (capabilities & MCP_ELICITATION)
+        json_object_set_new(known, "elicitation", json_object());
+    if (capabilities & MCP_ROOTS)
+        json_object_set_new(known, "roots", json_object());
+    rpc_add_json(out, known);
+    json_decref(known);
+}
+
+static void write_context(struct mcp_session *session, const json_t *client,
+                          const json_t *declared) {
+    struct buffer *out = &session->context;
+    buffer_add_literal(out, "{\"era\":\"legacy\",\"client\":");
+    if (!add_small(out, client))
+        buffer_add_literal(out, "null");
+    buffer_add_literal(out, ",\"capabilities\":");
+    if (!add_small(out, declared))
+        add_known(out, session->capabilities);
+    buffer_add_char(out, '}');
 }
 
 struct mcp_session *session_create(struct serve *serve, unsigned version, const json_t *params) {
@@ -139,8 +164,7 @@ struct mcp_session *session_create(struct serve *serve, unsigned version, const 
     if (!session)
         return NULL;
     memcpy(session->id, id, sizeof id);
-    session->client = keep_small(client);
-    session->declared = keep_small(declared);
+    write_context(session, client, declared);
     return session;
 }
 
@@ -157,8 +181,10 @@ static struct mcp_session *revive(struct serve *serve, const char *id) {
     if (!session_id_open(&serve->key, id, bytes) || has_ended(serve, bytes))
         return NULL;
     session = insert(serve, bytes);
-    if (session)
-        memcpy(session->id, id, SESSION_ID_TEXT);
+    if (!session)
+        return NULL;
+    memcpy(session->id, id, SESSION_ID_TEXT);
+    write_context(session, NULL, NULL);
     return session;
 }
 

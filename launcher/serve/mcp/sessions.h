@@ -17,8 +17,7 @@ struct mcp_session {
     uint8_t bytes[SESSION_ID_BYTES];
     uint64_t used; /* by the session clock */
     unsigned version, capabilities;
-    json_t *client;   /* clientInfo, or NULL; not if it is large */
-    json_t *declared; /* the same of the capabilities */
+    struct buffer context; /* what editors are told of its client, as JSON */
     int log_level;
     struct http_connection *stream; /* of GET, or NULL */
     json_t *subscriptions;          /* resource uri → true, or NULL */

@@ -50,11 +50,12 @@ static void gone(void *user) {
 
 /* The params are consumed. */
 static void tell_listener(struct listener *listener, const char *method, json_t *params) {
-    struct buffer *out = &listener->serve->text;
+    struct buffer out = {0};
     json_object_set_new(params, "_meta", json_pack("{s:O}", META_SUBSCRIPTION, listener->id));
-    buffer_clear(out, 65536);
-    rpc_add_notification(out, method, params);
-    http_stream_event(listener->connection, NULL, out->data, out->length);
+    rpc_add_notification(&out, method, params);
+    if (!out.failed)
+        http_stream_event(listener->connection, NULL, out.data, out.length);
+    buffer_finish(&out);
 }
 
 static void read_filter(struct listener *listener, const json_t *wanted) {
@@ -131,10 +132,10 @@ static void tell_session(struct mcp_session *session, void *context) {
 }
 
 void listen_list_changed(struct serve *serve, enum list_kind kind) {
-    struct buffer *out = &serve->text;
-    buffer_clear(out, 65536);
-    rpc_add_notification(out, changed_methods[kind], NULL);
-    sessions_each(serve, tell_session, out);
+    struct buffer out = {0};
+    rpc_add_notification(&out, changed_methods[kind], NULL);
+    sessions_each(serve, tell_session, &out);
+    buffer_finish(&out);
     for (struct listener *listener = serve->listeners, *next; listener; listener = next) {
         next = listener->next;
         if (listener->lists[kind])
@@ -193,12 +194,13 @@ static void tell_subscriber(struct mcp_session *session, void *context) {
 
 void watch_updated(struct serve *serve, const char *uri) {
     static const char method[] = "notifications/resources/updated";
-    struct updated updated = {uri, &serve->text};
+    struct buffer out = {0};
+    struct updated updated = {uri, &out};
     if (!uri || watchers(serve, uri) == 0)
         return;
-    buffer_clear(&serve->text, 65536);
-    rpc_add_notification(&serve->text, method, json_pack("{s:s}", "uri", uri));
+    rpc_add_notification(&out, method, json_pack("{s:s}", "uri", uri));
     sessions_each(serve, tell_subscriber, &updated);
+    buffer_finish(&out);
     for (struct listener *listener = serve->listeners, *next; listener; listener = next) {
         next = listener->next;
         if (json_object_get(listener->uris, uri))

@@ -48,44 +48,82 @@ static void release(struct call *call) {
 
 /* ---- answers ---- */
 
-/* The answer is in serve->text. The call is over before it is sent: sending may find that the
- * client has gone. */
-static void send_and_release(struct call *call, int status) {
+/* The call is over before its answer is sent: sending may find that the client has gone. The answer
+ * is consumed. */
+static void send_and_release(struct call *call, int status, struct buffer *answer) {
     struct serve *serve = call->serve;
     struct http_connection *connection = call->connection;
     bool json_fine = call->json_fine, has_events = call->events.last > 0;
     char event[RESUME_ID_MAX];
     if (connection)
         http_hold(connection, nobody, NULL);
-    if (has_events && !serve->text.failed)
-        resume_id(serve, call->number, resume_keep(call, &serve->text), event);
+    if (has_events && !answer->failed)
+        resume_id(serve, call->number, resume_keep(call, answer), event);
     release(call);
-    if (!connection)
-        return;
-    if (!http_is_streaming(connection))
-        mcp_send(connection, json_fine, status, &serve->text);
-    else if (http_stream_event(connection, has_events ? event : NULL, serve->text.data,
-                               serve->text.length))
+    if (connection && !http_is_streaming(connection))
+        mcp_send(connection, json_fine, status, answer);
+    else if (connection &&
+             http_stream_event(connection, has_events ? event : NULL, answer->data, answer->length))
         http_stream_end(connection);
+    buffer_finish(answer);
+}
+
+static bool is_cacheable(const struct call *call) {
+    return strcmp(call->method, "resources/read") == 0;
 }
 
 void call_answer(struct call *call, json_t *result) {
-    struct buffer *out = &call->serve->text;
+    struct buffer out = {0};
     if (call->modern)
-        mcp_dress_result(result, strcmp(call->method, "resources/read") == 0);
-    buffer_clear(out, SERVE_TEXT_KEPT);
-    rpc_add_result_begin(out, call->id);
-    rpc_add_json(out, result);
-    rpc_add_result_end(out);
+        mcp_dress_result(result, is_cacheable(call));
+    rpc_add_result_begin(&out, call->id);
+    rpc_add_json(&out, result);
+    rpc_add_result_end(&out);
     json_decref(result);
-    send_and_release(call, 200);
+    send_and_release(call, 200, &out);
+}
+
+/* What is inside the braces of an object, as it was written. Nothing, if it is not on one line, as
+ * an event of a stream must be. */
+static struct scan_span members_of(const struct scan_span *object) {
+    struct scan_span inside = {0};
+    if (!object->at || object->at[0] != '{' || memchr(object->at, '\n', object->length) ||
+        memchr(object->at, '\r', object->length))
+        return inside;
+    inside.at = object->at + 1;
+    inside.length = object->length - 2;
+    while (inside.length > 0 && (inside.at[0] == ' ' || inside.at[0] == '\t')) {
+        inside.at++;
+        inside.length--;
+    }
+    return inside;
+}
+
+bool call_pass_on(struct editor *editor, const struct scan *scan) {
+    const struct scan_span *id = &scan->spans[SCAN_ID];
+    struct scan_span members = members_of(&scan->spans[SCAN_RESULT]);
+    struct buffer out = {0};
+    struct call *call;
+    char *end;
+    if (!members.at || scan->spans[SCAN_ERROR].at || scan->spans[SCAN_RESULT_TYPE].at ||
+        scan->depth > RPC_DEPTH_MOST || scan->values > RPC_VALUES_MOST_EDITOR ||
+        !scan_is(&scan->spans[SCAN_JSONRPC], "2.0") || !scan_is_scalar(id))
+        return false;
+    call = call_by_number(editor->serve, strtoll(id->at, &end, 10));
+    if (end != id->at + id->length || !call || call->editor != editor ||
+        (call->modern && (scan->spans[SCAN_RESULT_META].at || is_cacheable(call))))
+        return false;
+    rpc_add_result_begin(&out, call->id);
+    mcp_add_members(&out, call->modern, false, members.at, members.length);
+    rpc_add_result_end(&out);
+    send_and_release(call, 200, &out);
+    return true;
 }
 
 static void answer_error(struct call *call, int code, const char *text, const json_t *data) {
-    struct buffer *out = &call->serve->text;
-    buffer_clear(out, SERVE_TEXT_KEPT);
-    rpc_add_error(out, call->id, code, text, data);
-    send_and_release(call, mcp_status_of(call->modern, code));
+    struct buffer out = {0};
+    rpc_add_error(&out, call->id, code, text, data);
+    send_and_release(call, mcp_status_of(call->modern, code), &out);
 }
 
 void call_fail(struct call *call, int code, const char *text, json_t *data) {
@@ -196,29 +234,44 @@ static void client_gone(void *user) {
 
 /* ---- starting ---- */
 
-static json_t *legacy_capabilities(const struct mcp_session *session) {
-    json_t *out;
-    if (session->declared)
-        return json_incref(session->declared);
-    out = json_object();
-    if (session->capabilities & MCP_SAMPLING)
-        json_object_set_new(out, "sampling", json_object());
-    if (session->capabilities & MCP_ELICITATION)
-        json_object_set_new(out, "elicitation", json_object());
-    if (session->capabilities & MCP_ROOTS)
-        json_object_set_new(out, "roots", json_object());
-    return out;
+/* What the editor is told of the client. */
+static void add_context(struct buffer *out, const struct mcp_request *request) {
+    if (request->session) {
+        const struct buffer *known = &request->session->context;
+        buffer_add(out, known->data, known->length);
+        out->failed |= known->failed;
+        return;
+    }
+    buffer_add_literal(out, "{\"era\":\"modern\",\"client\":");
+    rpc_add_value(out, json_object_get(request->meta, META_CLIENT));
+    buffer_add_literal(out, ",\"capabilities\":");
+    rpc_add_value(out, json_object_get(request->meta, META_CAPABILITIES));
+    buffer_add_char(out, '}');
 }
 
-static json_t *context_of(const struct mcp_request *request) {
-    const struct mcp_session *session = request->session;
-    json_t *client =
-        request->modern ? json_object_get(request->meta, META_CLIENT) : session->client;
-    json_t *capabilities = request->modern
-                               ? json_incref(json_object_get(request->meta, META_CAPABILITIES))
-                               : legacy_capabilities(session);
-    return json_pack("{s:s, s:O?, s:o}", "era", request->modern ? "modern" : "legacy", "client",
-                     client, "capabilities", capabilities);
+/* What the client sent, as it sent it, behind what the server says of the client. */
+static bool tell_editor(const struct call *call, const struct mcp_request *request) {
+    const struct rpc_message *message = &request->message;
+    struct scan_span members = members_of(&message->written);
+    struct buffer out = {0}, anew = {0};
+    bool sent;
+    if (!members.at || json_object_get(message->params, "context")) {
+        json_object_del(message->params, "context");
+        rpc_add_json(&anew, message->params);
+        members = (struct scan_span){anew.data + 1, anew.length - 2};
+    }
+    rpc_add_request_begin(&out, call->number, call->method);
+    buffer_add_literal(&out, "{\"context\":");
+    add_context(&out, request);
+    if (members.length > 0 && !anew.failed) {
+        buffer_add_char(&out, ',');
+        buffer_add(&out, members.at, members.length);
+    }
+    buffer_add_literal(&out, "}}");
+    sent = !anew.failed && editor_send(call->editor, &out);
+    buffer_finish(&anew);
+    buffer_finish(&out);
+    return sent;
 }
 
 static void attach(struct call *call, struct mcp_request *request) {
@@ -249,8 +302,8 @@ static struct call *create(struct mcp_request *request, struct editor *editor) {
     call->modern = request->modern;
     call->session = request->session;
     snprintf(call->method, sizeof call->method, "%s", request->message.method);
-    input_digest(&request->message, call->digest);
     if (request->modern) {
+        input_digest(&request->message, call->digest);
         call->capabilities = mcp_capabilities_of(json_object_get(request->meta, META_CAPABILITIES));
     } else {
         call->capabilities = request->session->capabilities;
@@ -260,24 +313,6 @@ static struct call *create(struct mcp_request *request, struct editor *editor) {
     serve->calls = call;
     serve->call_count++;
     return call;
-}
-
-/* A legacy client that lost its connection may send the same request again: it gets the answer of
- * the call that is under way. True: there is a call of this id, and it has been dealt with. */
-static bool is_repeated(struct mcp_request *request) {
-    struct call *call;
-    uint8_t digest[SHA256_SIZE];
-    if (request->modern)
-        return false;
-    call = call_find(request->serve, request->session, request->message.id);
-    if (!call)
-        return false;
-    input_digest(&request->message, digest);
-    if (!call->connection && seal_equal(digest, call->digest, SHA256_SIZE))
-        attach(call, request);
-    else
-        mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
-    return true;
 }
 
 /* Beyond the limit the oldest call that nobody waits for at the moment, parked or with a client
@@ -295,10 +330,11 @@ static bool make_room(struct serve *serve) {
 }
 
 void call_start(struct mcp_request *request, struct editor *editor) {
-    json_t *params = request->message.params;
     struct call *call;
-    if (is_repeated(request))
+    if (!request->modern && call_find(request->serve, request->session, request->message.id)) {
+        mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
         return;
+    }
     if (!make_room(request->serve)) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "too many requests are under way", NULL);
         return;
@@ -309,8 +345,7 @@ void call_start(struct mcp_request *request, struct editor *editor) {
         return;
     }
     attach(call, request);
-    json_object_set_new(params, "context", context_of(request));
-    if (!editor_tell(editor, call->number, call->method, json_incref(params)))
+    if (!tell_editor(call, request))
         call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
 }
 
@@ -362,6 +397,7 @@ static struct call *call_named(const struct editor *editor, const json_t *params
 /* Progress is for those who asked for it, and only ever goes up. */
 static void progress(struct call *call, json_t *params) {
     const json_t *given = json_object_get(params, "progress");
+    struct buffer out = {0};
     if (!call->progress_token || !json_is_number(given) ||
         (call->progressed && json_number_value(given) <= call->progress))
         return;
@@ -369,9 +405,9 @@ static void progress(struct call *call, json_t *params) {
     call->progress = json_number_value(given);
     json_object_del(params, "call");
     json_object_set(params, "progressToken", call->progress_token);
-    buffer_clear(&call->serve->text, 65536);
-    rpc_add_notification(&call->serve->text, "notifications/progress", json_incref(params));
-    call_event(call, &call->serve->text);
+    rpc_add_notification(&out, "notifications/progress", json_incref(params));
+    call_event(call, &out);
+    buffer_finish(&out);
 }
 
 struct logged {
@@ -392,19 +428,19 @@ static bool wants_log(const struct call *call, int level) {
 }
 
 static void log_message(struct editor *editor, json_t *params) {
-    struct buffer *out = &editor->serve->text;
-    struct logged logged = {mcp_log_level(rpc_text(params, "level")), out};
+    struct buffer out = {0};
+    struct logged logged = {mcp_log_level(rpc_text(params, "level")), &out};
     struct call *call = call_named(editor, params);
     bool about_call = json_object_get(params, "call") != NULL;
     if (logged.level < 0 || !json_object_get(params, "data") || (about_call && !call))
         return;
     json_object_del(params, "call");
-    buffer_clear(out, 65536);
-    rpc_add_notification(out, "notifications/message", json_incref(params));
+    rpc_add_notification(&out, "notifications/message", json_incref(params));
     if (call && wants_log(call, logged.level))
-        call_event(call, out);
+        call_event(call, &out);
     else if (!about_call && editor == editor->serve->active)
         sessions_each(editor->serve, log_to_session, &logged);
+    buffer_finish(&out);
 }
 
 void call_editor_notification(struct editor *editor, const struct rpc_message *message) {

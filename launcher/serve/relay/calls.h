@@ -56,6 +56,8 @@ void call_cancel(struct call *call, const char *reason);
 /* What editors say about calls; false: they said something that is no business of calls. */
 bool call_editor_request(struct editor *editor, const struct rpc_message *message);
 void call_editor_notification(struct editor *editor, const struct rpc_message *message);
+/* Passes a result on as the bytes that came. False: it has to be looked at as a message. */
+bool call_pass_on(struct editor *editor, const struct scan *scan);
 void call_editor_response(struct editor *editor, struct rpc_message *message);
 
 /* Its answer to this call could not be read. */

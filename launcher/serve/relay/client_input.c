@@ -57,26 +57,6 @@ void inputs_finish(struct call *call) {
     }
 }
 
-/* ---- answers to the editor ---- */
-
-static void tell_error(struct editor *editor, const json_t *id, int code, const char *text,
-                       json_t *data) {
-    struct buffer *out = &editor->serve->text;
-    buffer_clear(out, 65536);
-    rpc_add_error(out, id, code, text, data);
-    json_decref(data);
-    editor_send(editor, out);
-}
-
-static void tell_result(struct editor *editor, const json_t *id, const json_t *result) {
-    struct buffer *out = &editor->serve->text;
-    buffer_clear(out, 65536);
-    rpc_add_result_begin(out, id);
-    rpc_add_json(out, result);
-    rpc_add_result_end(out);
-    editor_send(editor, out);
-}
-
 /* ---- modern: parking ---- */
 
 void input_digest(const struct rpc_message *message, uint8_t out[SHA256_SIZE]) {
@@ -130,7 +110,7 @@ static json_t *wanted(struct call *call) {
 
 /* Answers the call's request with what is wanted, and keeps the call. */
 static void park(struct call *call) {
-    struct buffer *out = &call->serve->text;
+    struct buffer out = {0};
     struct http_connection *connection = call->connection;
     char name[CALL_NAME_MAX];
     int length = name_call(call, name);
@@ -138,32 +118,32 @@ static void park(struct call *call) {
         json_pack("{s:s, s:o, s:o}", "resultType", "input_required", "inputRequests", wanted(call),
                   "requestState", seal(call, "call:", name, (size_t)length, SERVE_PARKED_MS));
     mcp_dress_result(result, false);
-    buffer_clear(out, 65536);
-    rpc_add_result_begin(out, call->id);
-    rpc_add_json(out, result);
-    rpc_add_result_end(out);
+    rpc_add_result_begin(&out, call->id);
+    rpc_add_json(&out, result);
+    rpc_add_result_end(&out);
     json_decref(result);
     call_detach(call);
     call->parked = true;
     deadline_stop(&call->limit);
     deadline_start(&call->park, &call->serve->parked_time);
     if (!http_is_streaming(connection))
-        mcp_send(connection, call->json_fine, 200, out);
-    else if (http_stream_event(connection, NULL, out->data, out->length))
+        mcp_send(connection, call->json_fine, 200, &out);
+    else if (http_stream_event(connection, NULL, out.data, out.length))
         http_stream_end(connection);
+    buffer_finish(&out);
 }
 
 void inputs_answer(struct call *call, const json_t *responses) {
     struct client_input **at = &call->inputs;
     while (*at) {
         struct client_input *input = *at;
-        const json_t *response = input->asked ? json_object_get(responses, input->key) : NULL;
+        json_t *response = input->asked ? json_object_get(responses, input->key) : NULL;
         if (!response) {
             at = &input->next;
             continue;
         }
         *at = input->next;
-        tell_result(call->editor, input->id, response);
+        editor_answer(call->editor, input->id, json_incref(response));
         finish(input);
     }
     if (call->inputs)
@@ -173,16 +153,16 @@ void inputs_answer(struct call *call, const json_t *responses) {
 /* ---- asking ---- */
 
 static void ask_legacy(struct call *call, struct client_input *input) {
-    struct buffer *out = &call->serve->text;
-    buffer_clear(out, 65536);
-    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
-    buffer_add_text(out, input->key);
-    buffer_add_literal(out, "\",\"method\":\"");
-    buffer_add_text(out, input->method);
-    buffer_add_literal(out, "\",\"params\":");
-    rpc_add_json(out, input->params);
-    buffer_add_char(out, '}');
-    input->asked = call_event(call, out);
+    struct buffer out = {0};
+    buffer_add_literal(&out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
+    buffer_add_text(&out, input->key);
+    buffer_add_literal(&out, "\",\"method\":\"");
+    buffer_add_text(&out, input->method);
+    buffer_add_literal(&out, "\",\"params\":");
+    rpc_add_json(&out, input->params);
+    buffer_add_char(&out, '}');
+    input->asked = call_event(call, &out);
+    buffer_finish(&out);
 }
 
 static struct client_input *add(struct call *call, const struct rpc_message *message) {
@@ -215,21 +195,21 @@ void input_ask(struct editor *editor, const struct rpc_message *message) {
     const char *name = inputs[kind_of(message->method)].name;
     struct client_input *input;
     if (!call || call->editor != editor) {
-        tell_error(editor, message->id, RPC_INVALID_PARAMS, "there is no such call (any more)",
-                   NULL);
+        editor_refuse(editor, message->id, RPC_INVALID_PARAMS, "there is no such call (any more)",
+                      NULL);
     } else if (!can_give(call, message->method)) {
-        tell_error(editor, message->id, MCP_MISSING_CAPABILITY,
-                   "the client of this call has not declared that it can do this",
-                   json_pack("{s:{s:{}}}", "requiredCapabilities", name));
+        editor_refuse(editor, message->id, MCP_MISSING_CAPABILITY,
+                      "the client of this call has not declared that it can do this",
+                      json_pack("{s:{s:{}}}", "requiredCapabilities", name));
     } else if (!(input = add(call, message))) {
-        tell_error(editor, message->id, RPC_INTERNAL_ERROR, "out of memory", NULL);
+        editor_refuse(editor, message->id, RPC_INTERNAL_ERROR, "out of memory", NULL);
     } else if (!call->modern) {
         ask_legacy(call, input);
         if (!input->asked) {
             remove_input(call, input);
             finish(input);
-            tell_error(editor, message->id, RPC_INTERNAL_ERROR,
-                       "the client of this call cannot be reached", NULL);
+            editor_refuse(editor, message->id, RPC_INTERNAL_ERROR,
+                          "the client of this call cannot be reached", NULL);
         }
     } else if (call->connection) {
         park(call);
@@ -244,13 +224,13 @@ static bool answer_one(struct call *call, const char *key, const struct rpc_mess
             continue;
         remove_input(call, input);
         if (message->result)
-            tell_result(call->editor, input->id, message->result);
+            editor_answer(call->editor, input->id, json_incref(message->result));
         else
-            tell_error(call->editor, input->id,
-                       (int)json_integer_value(json_object_get(message->error, "code")),
-                       rpc_text(message->error, "message") ? rpc_text(message->error, "message")
-                                                           : "the client gave no reason",
-                       json_incref(json_object_get(message->error, "data")));
+            editor_refuse(call->editor, input->id,
+                          (int)json_integer_value(json_object_get(message->error, "code")),
+                          rpc_text(message->error, "message") ? rpc_text(message->error, "message")
+                                                              : "the client gave no reason",
+                          json_incref(json_object_get(message->error, "data")));
         finish(input);
         return true;
     }
@@ -353,6 +333,7 @@ static bool take_own(struct mcp_request *request, char *text, size_t length) {
     request->editor = editor_marked(request->serve, text);
     json_object_set_new(request->message.params, "requestState",
                         json_stringn(end + 1, length - (size_t)(end + 1 - text)));
+    request->message.written.at = NULL; /* it says something else now */
     return true;
 }
 

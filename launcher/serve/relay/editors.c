@@ -19,38 +19,34 @@ bool editor_send(struct editor *editor, const struct buffer *message) {
 }
 
 bool editor_tell(struct editor *editor, int64_t number, const char *method, json_t *params) {
-    struct buffer *out = &editor->serve->text;
-    buffer_clear(out, 65536);
-    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",");
-    if (number) {
-        buffer_add_literal(out, "\"id\":");
-        buffer_add_number(out, number);
-        buffer_add_char(out, ',');
-    }
-    buffer_add_literal(out, "\"method\":\"");
-    buffer_add_text(out, method);
-    buffer_add_literal(out, "\",\"params\":");
-    rpc_add_json(out, params);
-    buffer_add_char(out, '}');
+    struct buffer out = {0};
+    bool sent;
+    rpc_add_request_begin(&out, number, method);
+    rpc_add_json(&out, params);
+    buffer_add_char(&out, '}');
     json_decref(params);
-    return editor_send(editor, out);
+    sent = editor_send(editor, &out);
+    buffer_finish(&out);
+    return sent;
 }
 
-static void answer(struct editor *editor, const json_t *id, json_t *result) {
-    struct buffer *out = &editor->serve->text;
-    buffer_clear(out, 65536);
-    rpc_add_result_begin(out, id);
-    rpc_add_json(out, result);
-    rpc_add_result_end(out);
+void editor_answer(struct editor *editor, const json_t *id, json_t *result) {
+    struct buffer out = {0};
+    rpc_add_result_begin(&out, id);
+    rpc_add_json(&out, result);
+    rpc_add_result_end(&out);
     json_decref(result);
-    editor_send(editor, out);
+    editor_send(editor, &out);
+    buffer_finish(&out);
 }
 
-static void refuse(struct editor *editor, const json_t *id, int code, const char *text) {
-    struct buffer *out = &editor->serve->text;
-    buffer_clear(out, 65536);
-    rpc_add_error(out, id, code, text, NULL);
-    editor_send(editor, out);
+void editor_refuse(struct editor *editor, const json_t *id, int code, const char *text,
+                   json_t *data) {
+    struct buffer out = {0};
+    rpc_add_error(&out, id, code, text, data);
+    json_decref(data);
+    editor_send(editor, &out);
+    buffer_finish(&out);
 }
 
 /* ---- who is active ---- */
@@ -172,11 +168,13 @@ static void hello(struct editor *editor, const struct rpc_message *message) {
     json_t *params = message->params;
     json_t *protocol = json_object_get(params, "protocol");
     if (editor->greeted) {
-        refuse(editor, message->id, RPC_INVALID_REQUEST, "this editor has said hello already");
+        editor_refuse(editor, message->id, RPC_INVALID_REQUEST,
+                      "this editor has said hello already", NULL);
         return;
     }
     if (json_integer_value(protocol) != 1) {
-        refuse(editor, message->id, RPC_INVALID_PARAMS, "this server speaks protocol 1");
+        editor_refuse(editor, message->id, RPC_INVALID_PARAMS, "this server speaks protocol 1",
+                      NULL);
         return;
     }
     give_id(editor, json_integer_value(json_object_get(params, "pid")));
@@ -184,18 +182,20 @@ static void hello(struct editor *editor, const struct rpc_message *message) {
     editor->greeted = true;
     give_name(editor, rpc_text(params, "project"));
     update_active(editor->serve);
-    answer(editor, message->id,
-           json_pack("{s:s, s:{s:s, s:s}, s:b}", "editor", editor->id, "server", "name", "tether",
-                     "version", tether_version, "active", editor == editor->serve->active));
+    editor_answer(editor, message->id,
+                  json_pack("{s:s, s:{s:s, s:s}, s:b}", "editor", editor->id, "server", "name",
+                            "tether", "version", tether_version, "active",
+                            editor == editor->serve->active));
 }
 
 static void on_request(struct editor *editor, const struct rpc_message *message) {
     if (strcmp(message->method, "editor/hello") == 0)
         hello(editor, message);
     else if (!editor->greeted)
-        refuse(editor, message->id, RPC_INVALID_REQUEST, "editor/hello comes first");
+        editor_refuse(editor, message->id, RPC_INVALID_REQUEST, "editor/hello comes first", NULL);
     else if (!call_editor_request(editor, message))
-        refuse(editor, message->id, RPC_METHOD_NOT_FOUND, "this server knows no such method");
+        editor_refuse(editor, message->id, RPC_METHOD_NOT_FOUND, "this server knows no such method",
+                      NULL);
 }
 
 static void set_busy(struct editor *editor, const json_t *params) {
@@ -243,12 +243,9 @@ static void on_open(void *context, struct editor_socket *socket) {
 }
 
 /* An answer that cannot be read still ends its call, if it can be told which. */
-static bool fail_unread(struct editor *editor, const char *text, size_t length,
-                        const char *complaint) {
-    struct scan scan;
-    const struct scan_span *id = &scan.spans[SCAN_ID];
-    if (scan_message(&scan, text, length) < 0 || scan_kind(&scan) != SCAN_RESPONSE ||
-        !scan_is_scalar(id))
+static bool fail_unread(struct editor *editor, const struct scan *scan, const char *complaint) {
+    const struct scan_span *id = &scan->spans[SCAN_ID];
+    if (scan_kind(scan) != SCAN_RESPONSE || !scan_is_scalar(id))
         return false;
     call_editor_unread(editor, strtoll(id->at, NULL, 10), complaint);
     return true;
@@ -257,14 +254,19 @@ static bool fail_unread(struct editor *editor, const char *text, size_t length,
 static void on_message(void *context, struct editor_socket *socket, char *text, size_t length) {
     struct editor *editor = editor_socket_get_data(socket);
     struct rpc_message message;
+    struct scan scan;
+    bool is_json;
     (void)context;
     if (!editor)
+        return;
+    is_json = scan_message(&scan, text, length) == 0;
+    if (is_json && scan_kind(&scan) == SCAN_RESPONSE && call_pass_on(editor, &scan))
         return;
     if (!rpc_parse(&message, text, length, RPC_VALUES_MOST_EDITOR)) {
         fprintf(stderr, "tether serve: editor %s sent what is no message: %s\n", editor->id,
                 message.complaint);
-        if (!fail_unread(editor, text, length, message.complaint))
-            refuse(editor, message.id, message.code, message.complaint);
+        if (!is_json || !fail_unread(editor, &scan, message.complaint))
+            editor_refuse(editor, message.id, message.code, message.complaint, NULL);
     } else if (message.kind == RPC_REQUEST) {
         on_request(editor, &message);
     } else if (message.kind == RPC_NOTIFICATION) {

@@ -40,6 +40,11 @@ bool editor_send(struct editor *editor, const struct buffer *message);
 /* Sends a request or notification; the params are consumed. number 0: a notification. */
 bool editor_tell(struct editor *editor, int64_t number, const char *method, json_t *params);
 
+/* Answers a request of the editor's; result and data (NULL: none) are consumed. */
+void editor_answer(struct editor *editor, const json_t *id, json_t *result);
+void editor_refuse(struct editor *editor, const json_t *id, int code, const char *text,
+                   json_t *data);
+
 void editor_activate(struct editor *editor);
 
 /* By its id, or by its project's name or path. */
