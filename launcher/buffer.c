@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "utf8.h"
 
 /* One byte more than asked for: the end of the text. */
@@ -18,7 +19,7 @@ bool buffer_reserve(struct buffer *buffer, size_t more) {
         return true;
     while (capacity - buffer->length <= more && capacity < SIZE_MAX / 4)
         capacity *= 2;
-    data = capacity - buffer->length > more ? realloc(buffer->data, capacity) : NULL;
+    data = capacity - buffer->length > more ? memory_resize(buffer->data, capacity) : NULL;
     if (!data) {
         buffer->failed = true;
         return false;

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 static char *copy(const char *text, size_t length) {
-    char *made = malloc(length + 1);
+    char *made = memory_resize(NULL, length + 1);
     if (made) {
         memcpy(made, text, length);
         made[length] = 0;
@@ -16,7 +18,7 @@ static char *copy(const char *text, size_t length) {
 void text_list_take(struct text_list *list, char *text) {
     if (text && list->count + 2 > list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 32;
-        char **items = realloc(list->items, capacity * sizeof *items);
+        char **items = memory_resize(list->items, capacity * sizeof *items);
         if (!items) {
             free(text);
             text = NULL;
@@ -70,7 +72,7 @@ void environment_set(struct text_list *list, const char *name, const char *value
     if (!value)
         return;
     size = strlen(name) + strlen(value) + 2;
-    entry = malloc(size);
+    entry = memory_resize(NULL, size);
     if (entry)
         snprintf(entry, size, "%s=%s", name, value);
     text_list_take(list, entry);

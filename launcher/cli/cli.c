@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "exit_code.h"
+#include "memory.h"
 #include "nearest.h"
 #include "os/os.h"
 #include "protocol/version.h"
@@ -200,5 +201,6 @@ static int run_words(int argc, char **argv) {
 int cli_main(int argc, char **argv) {
     os_stdio_ensure();
     os_ignore_broken_pipes();
+    memory_require(memory_say, NULL);
     return finish_output(run_words(argc, argv));
 }

@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include "memory.h"
 #include "protocol/message.h"
 #include "protocol/send.h"
 #include "protocol/version.h"
@@ -132,11 +133,7 @@ void client_finish(struct client *client) {
 }
 
 struct client *client_open(const struct options *options, json_t **welcome, struct error *err) {
-    struct client *client = malloc(sizeof *client);
-    if (!client) {
-        error_set(err, UV_ENOMEM, "out of memory");
-        return NULL;
-    }
+    struct client *client = memory_resize(NULL, sizeof *client);
     if (client_init(client, options, err) == 0) {
         *welcome = client_hello(client, err);
         if (*welcome)

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "daemon/command_words.h"
 #include "exit_code.h"
+#include "memory.h"
 #include "options/owner_check.h"
 #include "os/os_pipe.h"
 #include "os/os_spawn.h"
@@ -328,12 +329,9 @@ static enum outcome be_patient(struct launch *launch, const struct os_dir *dir) 
  * who listens but hangs up has no room for us at present, or is about to go. */
 static enum outcome join(struct launch *launch, const struct os_dir *dir) {
     struct error err = {0};
-    struct client *client = malloc(sizeof *client);
+    struct client *client = memory_resize(NULL, sizeof *client);
     enum outcome outcome = UNANSWERED;
-    int rc;
-    if (!client)
-        return give_up(launch, EXIT_FAILED, "out of memory");
-    rc = client_init(client, &launch->options, &err);
+    int rc = client_init(client, &launch->options, &err);
     if (rc == 0) {
         outcome = adopt(launch, client);
         client_finish(client);
@@ -378,19 +376,24 @@ static bool next_pair(struct launch *launch) {
     return true;
 }
 
+/* Whoever reads the one line gets the reason, too. A daemon that was started is not called back:
+ * its owner, or `tether stop`, ends it. */
+static void say_no_memory(void *context) {
+    memory_say(context);
+    puts("{\"result\":\"failed\",\"code\":1,\"message\":\"out of memory\"}");
+}
+
 int command_launch(const struct options *options) {
     struct launch launch = {.options = *options, .began = os_clock_ms()};
     int code;
-    char *line;
+    memory_require(say_no_memory, NULL);
     do {
         while (try_instance(&launch) == AGAIN)
             ;
     } while (next_pair(&launch));
     json_object_set_new(launch.result, "ms", json_integer(os_clock_ms() - launch.began));
-    line = json_dumps(launch.result, JSON_COMPACT);
+    command_print_json(launch.result);
     code = result_code(&launch);
-    puts(line ? line : "{\"result\":\"failed\",\"code\":1,\"message\":\"out of memory\"}");
-    free(line);
     json_decref(launch.result);
     return code;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "readable.h"
 #include "utf8.h"
 
@@ -30,7 +31,7 @@ static size_t fitting(const char *text, size_t budget, size_t *cost) {
 static bool add_word(json_t *list, const char *word, size_t *budget) {
     size_t length = strlen(word), cost, fit;
     size_t taken = length > BYTES_MOST ? utf8_cut(word, BYTES_MOST) : length;
-    char *text = malloc(READABLE_GROWTH * taken + sizeof CUT);
+    char *text = memory_resize(NULL, READABLE_GROWTH * taken + sizeof CUT);
     bool whole;
     if (!text)
         return false;

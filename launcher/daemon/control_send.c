@@ -29,6 +29,13 @@ static void give_up(struct control_session *session) {
     uv_timer_start(&session->patience, on_out_of_time, 0, 0);
 }
 
+/* There is no memory for a message, and a peer that waits for it would do so for ever. It comes
+ * again when its connection is gone. */
+static void leave_out(struct control_session *session) {
+    if (session->connected && !session->overflowed)
+        give_up(session);
+}
+
 static void fall_behind(struct control_session *session) {
     session->behind = true;
     uv_timer_start(&session->patience, on_out_of_time, BEHIND_MS, 0);
@@ -46,6 +53,8 @@ static void on_sent(uv_stream_t *stream) {
     line = message_line(status_json(session->control->daemon, "state"), &length);
     if (line)
         session_send_state(session, line, length);
+    else
+        leave_out(session);
     free(line);
 }
 
@@ -63,6 +72,8 @@ void session_send(struct control_session *session, json_t *message) {
     char *line = message_line(message, &length);
     if (line)
         send_line(session, line, length);
+    else
+        leave_out(session);
     free(line);
 }
 

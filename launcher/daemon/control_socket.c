@@ -7,6 +7,7 @@
 
 #include "control_send.h"
 #include "daemon.h"
+#include "memory.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 #include "records.h"
@@ -19,6 +20,7 @@ enum {
     LOG_LINES_MOST = 5000,
     NAME_MOST = 120,    /* of what a client says of itself: it stands in every state */
     LAST_WORD_MS = 300, /* for the last state to go out before the daemon ends */
+    AGAIN_MS = 100,     /* until a connection is taken for which there was no memory */
 };
 
 /* ---- finding ---- */
@@ -425,6 +427,8 @@ static bool on_line(const char *line, size_t length, void *context) {
     message = message_parse(line, length, &err);
     if (message)
         on_message(session, message);
+    else if (err.code == UV_ENOMEM) /* better no connection than one with a line missing */
+        control_disconnect(session);
     else
         session_send_error(session, "bad-message", err.message);
     json_decref(message);
@@ -468,7 +472,7 @@ static void on_process_end(void *context, const struct os_identity *identity) {
 }
 
 static struct control_session *session_create(struct control *control) {
-    struct control_session *session = calloc(1, sizeof *session);
+    struct control_session *session = memory_zeroed(sizeof *session);
     if (!session)
         return NULL;
     session->control = control;
@@ -510,9 +514,19 @@ static bool identify(struct control_session *session) {
     return rc != UV_ESRCH;
 }
 
+static void on_connection(void *context);
+
+static void on_again(uv_timer_t *timer) {
+    on_connection(timer->data);
+}
+
+/* As long as a connection is not accepted libuv tells of no other one, so it is not forgotten when
+ * there is no memory for it at present. */
 static void on_connection(void *context) {
     struct control *control = context;
     struct control_session *session = session_create(control);
+    if (!session)
+        uv_timer_start(&control->again, on_again, AGAIN_MS, 0);
     if (!session)
         return;
     open_connection(session);
@@ -580,8 +594,9 @@ void control_ping(struct control *control, uint32_t id) {
 /* The backstop for a death that no event told. A report may take any session away, so their numbers
  * are noted first. */
 void control_sweep(struct control *control) {
-    uint32_t dead[64], count = 0;
-    for (struct control_session *s = control->sessions; s && count < 64; s = s->next)
+    uint32_t dead[LIFECYCLE_MAX_SESSIONS], count = 0;
+    for (struct control_session *s = control->sessions; s && count < LIFECYCLE_MAX_SESSIONS;
+         s = s->next)
         if (s->process.pid > 0 && os_liveness(&s->process) == OS_DEAD)
             dead[count++] = s->id;
     for (uint32_t i = 0; i < count; i++) {
@@ -591,7 +606,7 @@ void control_sweep(struct control *control) {
     }
 }
 
-void control_publish(struct control *control) {
+bool control_publish(struct control *control) {
     size_t length = 0;
     char *line = message_line(status_json(control->daemon, "state"), &length);
     for (struct control_session *session = control->sessions; line && session;
@@ -599,6 +614,7 @@ void control_publish(struct control *control) {
         if (session->connected && session->greeted)
             session_send_state(session, line, length);
     free(line);
+    return line != NULL;
 }
 
 void control_log(struct control *control, enum log_stream stream, const char *text,
@@ -613,6 +629,8 @@ void control_log(struct control *control, enum log_stream stream, const char *te
 int control_init(struct control *control, struct daemon *daemon, struct error *err) {
     int rc = os_control_name(&daemon->dir, true, daemon->control_name, err);
     *control = (struct control){.daemon = daemon};
+    uv_timer_init(&daemon->loop, &control->again);
+    control->again.data = control;
     return rc < 0 ? rc
                   : os_control_listen(&control->endpoint, &daemon->loop, &daemon->dir, BACKLOG,
                                       on_connection, control, err);
@@ -646,6 +664,8 @@ static void part(struct control_session *session) {
 }
 
 void control_finish(struct control *control) {
+    if (control->daemon)
+        uv_close((uv_handle_t *)&control->again, NULL);
     os_control_close(control->endpoint);
     while (control->sessions) {
         struct control_session *session = control->sessions;

@@ -48,6 +48,7 @@ struct control_call {
 struct control {
     struct daemon *daemon;
     struct os_control *endpoint;      /* NULL: not there yet */
+    uv_timer_t again;                 /* a connection waits for memory */
     struct control_session *sessions; /* newest first */
     uint32_t last_id;
     char buffer[16384];
@@ -71,8 +72,8 @@ void control_settle(struct control *control);
 /* Ends a connection. The session may be gone after this. */
 void control_disconnect(struct control_session *session);
 
-/* Tells everybody the new state. */
-void control_publish(struct control *control);
+/* Tells everybody the new state. False: there was no memory for it. */
+bool control_publish(struct control *control);
 
 /* Passes a line on to those who follow the log. */
 void control_log(struct control *control, enum log_stream stream, const char *text,

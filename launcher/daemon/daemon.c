@@ -7,12 +7,30 @@
 #include <uv.h>
 
 #include "command_words.h"
+#include "memory.h"
+#include "must.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 #include "records.h"
 #include "state_json.h"
 
+enum { AGAIN_MS = 200 }; /* until what failed for want of memory is tried again */
+
 /* ---- telling ---- */
+
+/* Without memory for more; a server that is ready is so all the same. */
+static void report_briefly(os_handle to, const struct options *options, int code,
+                           int64_t server_pid) {
+    char line[256];
+    int length =
+        snprintf(line, sizeof line,
+                 "{\"result\":\"%s\",\"code\":%d,\"message\":\"out of memory\","
+                 "\"daemon_pid\":%lld,\"server_pid\":%lld,\"http_port\":%u,"
+                 "\"ws_port\":%u,\"control\":\"\"}\n",
+                 code == 0 ? "started" : "failed", code, (long long)uv_os_getpid(),
+                 (long long)server_pid, (unsigned)options->http_port, (unsigned)options->ws_port);
+    os_write(to, line, (size_t)length);
+}
 
 /* Tells `launch` how the start went, once. */
 static void report_result(struct daemon *daemon, int code, const char *message) {
@@ -28,6 +46,8 @@ static void report_result(struct daemon *daemon, int code, const char *message) 
     line = message_line(result, &length);
     if (line)
         os_write(daemon->result, line, length);
+    else
+        report_briefly(daemon->result, daemon->options, code, daemon->supervisor.server.pid);
     free(line);
     /* `launch` reads to the end: it goes on at once, or, if this was the end, when the lock is
      * free. */
@@ -53,11 +73,16 @@ static int write_state(struct daemon *daemon, struct error *err) {
     return records_write_state(&daemon->dir, state, err);
 }
 
+/* What others know of us. What could not be told for want of memory is told a little later. */
 static void on_state_timer(uv_timer_t *timer) {
     struct daemon *daemon = timer->data;
-    struct error err;
-    if (write_state(daemon, &err) < 0)
+    struct error err = {0};
+    if (write_state(daemon, &err) < 0 && err.code != UV_ENOMEM)
         log_say(&daemon->log, "%s", err.message);
+    if (daemon->untold)
+        daemon->untold = !control_publish(&daemon->control);
+    if (daemon->untold || err.code == UV_ENOMEM)
+        uv_timer_start(timer, on_state_timer, AGAIN_MS, 0);
 }
 
 /* At the next turn of the loop: several changes at once are one file, and a restart does not wait
@@ -109,19 +134,28 @@ static void on_owner_end(void *context, const struct os_identity *identity) {
     report_owner(daemon, LIFECYCLE_DEAD);
 }
 
+static void watch_owner(struct daemon *daemon);
+
+static void on_owner_timer(uv_timer_t *timer) {
+    watch_owner(timer->data);
+}
+
 static void watch_owner(struct daemon *daemon) {
     struct os_identity owner = owner_identity(daemon);
     int rc;
     os_watch_destroy(daemon->owner_watch);
     daemon->owner_watch = NULL;
     daemon->owner_ended = false;
+    uv_timer_stop(&daemon->owner_timer);
     if (owner.pid == 0)
         return;
     rc = os_watch_create(&daemon->owner_watch, &daemon->loop, &owner, daemon->life.config.poll_ms,
                          on_owner_end, daemon);
-    if (rc < 0 && rc != UV_ESRCH)
-        log_say(&daemon->log, "owner %lld cannot be watched: %s", (long long)owner.pid,
+    if (rc < 0 && rc != UV_ESRCH) { /* its end must not go unnoticed */
+        log_say(&daemon->log, "owner %lld cannot be watched at present: %s", (long long)owner.pid,
                 uv_strerror(rc));
+        uv_timer_start(&daemon->owner_timer, on_owner_timer, daemon->life.config.poll_ms, 0);
+    }
     sample_owner(daemon);
 }
 
@@ -207,7 +241,7 @@ static void end(struct daemon *daemon) {
 
 static void publish(struct daemon *daemon) {
     write_state_soon(daemon);
-    control_publish(&daemon->control);
+    daemon->untold = !control_publish(&daemon->control);
 }
 
 static void carry_out(struct daemon *daemon, struct control_call *caller) {
@@ -293,21 +327,29 @@ static void step(struct daemon *daemon, const struct lifecycle_event *event,
     carry_out(daemon, caller);
 }
 
-/* Events that come out of an action wait until all actions of the current one are done. */
+/* Events that come out of an action wait until all actions of the current one are done. None may be
+ * lost: a death that nobody heard of would keep a server for ever. */
 static void enqueue(struct daemon *daemon, const struct lifecycle_event *event) {
-    if (daemon->queued < DAEMON_QUEUE)
-        daemon->queue[daemon->queued++] = *event;
+    must(daemon->queued < DAEMON_QUEUE);
+    daemon->queue[(daemon->first + daemon->queued) % DAEMON_QUEUE] = *event;
+    daemon->queued++;
 }
 
 static void work_off_queue(struct daemon *daemon) {
-    for (size_t i = 0; i < daemon->queued; i++) /* which may grow */
-        step(daemon, &daemon->queue[i], NULL);
-    daemon->queued = 0;
+    while (daemon->queued > 0) {
+        struct lifecycle_event event = daemon->queue[daemon->first];
+        daemon->first = (daemon->first + 1) % DAEMON_QUEUE;
+        daemon->queued--;
+        step(daemon, &event, NULL);
+    }
 }
 
 void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
                  struct control_call *caller) {
-    if (daemon->busy || daemon->ended) {
+    if (daemon->ended)
+        return; /* nothing has any effect on a life that is over */
+    if (daemon->busy) {
+        must(!caller); /* who asks comes from outside, and gets the answer at once */
         enqueue(daemon, event);
         return;
     }
@@ -478,6 +520,8 @@ static int open_all(struct daemon *daemon, struct error *err) {
     daemon->timer.data = daemon;
     uv_timer_init(&daemon->loop, &daemon->state_timer);
     daemon->state_timer.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->owner_timer);
+    daemon->owner_timer.data = daemon;
     log_init(&daemon->log, &daemon->dir, daemon->foreground, on_log_line, daemon);
     ports_init(&daemon->ports, daemon->options, &daemon->log);
     tidy_up(daemon);
@@ -527,6 +571,7 @@ static void begin(struct daemon *daemon) {
 static void finish_handles(struct daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->timer, NULL);
     uv_close((uv_handle_t *)&daemon->state_timer, NULL);
+    uv_close((uv_handle_t *)&daemon->owner_timer, NULL);
     os_wishes_destroy(daemon->wishes);
     os_watch_destroy(daemon->owner_watch);
     os_watch_destroy(daemon->parent_watch);
@@ -534,6 +579,14 @@ static void finish_handles(struct daemon *daemon) {
     ready_finish(&daemon->ready);
     supervisor_finish(&daemon->supervisor);
     records_remove_all(&daemon->dir);
+}
+
+/* As long as it starts; there is no server yet. */
+static void say_no_memory(void *context) {
+    const struct options *options = *(const struct options *const *)context;
+    memory_say(NULL);
+    if (options->result_handle >= 0)
+        report_briefly((os_handle)options->result_handle, options, 1, 0);
 }
 
 static int fail_early(struct daemon *daemon, const struct error *err) {
@@ -556,11 +609,11 @@ static int fail_early(struct daemon *daemon, const struct error *err) {
 }
 
 int daemon_run(const struct options *options, bool foreground) {
-    struct daemon *daemon = calloc(1, sizeof *daemon);
+    struct daemon *daemon;
     struct error err = {0};
     int code;
-    if (!daemon)
-        return 1;
+    memory_require(say_no_memory, &options);
+    daemon = memory_zeroed(sizeof *daemon);
     daemon->options = options;
     daemon->foreground = foreground;
     daemon->dir.handle = OS_NO_HANDLE;
@@ -571,6 +624,7 @@ int daemon_run(const struct options *options, bool foreground) {
     daemon->supervisor.title_size = options->title_size;
     if (know_self(daemon, &err) < 0 || open_place(daemon, &err) < 0 || open_all(daemon, &err) < 0)
         return fail_early(daemon, &err);
+    memory_survive(); /* from here on there is a server to keep */
     watch_parent(daemon);
     begin(daemon);
     report_listening(daemon);

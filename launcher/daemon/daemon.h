@@ -19,8 +19,11 @@
 #include "supervise.h"
 
 enum {
-    /* Events that wait because they came out of an action: an answer of each session, and more. */
-    DAEMON_QUEUE = 2 * LIFECYCLE_MAX_SESSIONS,
+    /* Events that wait because they came out of an action. Most come of a sweep, which is due once
+     * in a step at most: of each session either its death or its sign of life, and again for a
+     * session whose record is there once more under another number; and of each other action one.
+     */
+    DAEMON_QUEUE = 2 * LIFECYCLE_MAX_SESSIONS + 64,
     DAEMON_TOKEN = 33, /* the WebSocket token in hexadecimal */
 };
 
@@ -49,6 +52,7 @@ struct daemon {
     uv_loop_t loop;
     uv_timer_t timer;       /* the lifecycle's next deadline */
     uv_timer_t state_timer; /* state.json is to be written */
+    uv_timer_t owner_timer; /* the owner cannot be watched: another try */
     struct os_wishes *wishes;
     struct os_watch *owner_watch, *parent_watch;
 
@@ -66,7 +70,8 @@ struct daemon {
     bool ended;
 
     bool busy;
-    size_t queued;
+    bool untold; /* a change could not be told, for want of memory */
+    size_t first, queued;
     struct lifecycle_actions actions;
     /* Last: most of them is never touched. */
     struct lifecycle life;

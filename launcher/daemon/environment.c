@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "os/os_loop.h"
 
 /* ---- the environment ---- */
@@ -59,7 +60,7 @@ enum { REPLACEMENTS = 4 };
 
 static char *replace_all(const char *word, const struct replacement *table) {
     size_t capacity = strlen(word) * 4 + 1, used = 0; /* the longest value is 20, for 11 or more */
-    char *out = malloc(capacity);
+    char *out = memory_resize(NULL, capacity);
     while (out && *word) {
         const struct replacement *found = NULL;
         for (int i = 0; i < REPLACEMENTS && *word == '{'; i++)

@@ -8,6 +8,7 @@
 
 #include <uv.h>
 
+#include "memory.h"
 #include "readable.h"
 #include "utf8.h"
 
@@ -127,6 +128,8 @@ static void collect(struct log *log, struct batch *batch, enum log_stream stream
     struct log_pending *pending = &log->pending[stream];
     if (!pending->bytes && count > 0)
         pending->bytes = malloc(LOG_LINE_MAX);
+    if (!pending->bytes)
+        log->lost += count;
     while (count > 0 && pending->bytes) {
         size_t room = LOG_LINE_MAX - pending->length;
         size_t taken = count < room ? count : room;
@@ -215,20 +218,33 @@ void log_last_lines(const struct log *log, char *out, size_t size) {
     out[used - utf8_unfinished(out, used)] = 0;
 }
 
-/* Needs no more memory than the words do: this is called where the daemon's stack is deepest, and
- * what a stack has once used it keeps. */
-static void say(struct log *log, const char *lines) {
+static void say_in(struct log *log, const char *lines, char *bytes_out, size_t capacity) {
     struct batch batch;
-    size_t capacity = PREFIX_MAX + READABLE_GROWTH * strlen(lines) + 2;
-    char *bytes_out = malloc(capacity);
-    if (!bytes_out) {
-        log->lost += strlen(lines);
-        return;
-    }
     batch_init(&batch, &log->launcher, bytes_out, capacity);
     for (const char *at = lines; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
         add_line(log, &batch, LOG_LAUNCHER, at, strcspn(at, "\n"));
     batch_flush(log, &batch);
+}
+
+/* Without memory the first words are told: they may be why nothing works. */
+static __attribute__((noinline)) void say_the_first(struct log *log, const char *lines) {
+    char part[160], bytes_out[PREFIX_MAX + READABLE_GROWTH * sizeof part + 2];
+    size_t length = utf8_cut(lines, sizeof part - 1);
+    memcpy(part, lines, length);
+    part[length] = 0;
+    log->lost += strlen(lines) - length;
+    say_in(log, part, bytes_out, sizeof bytes_out);
+}
+
+/* Needs no more memory than the words do: this is called where the daemon's stack is deepest, and
+ * what a stack has once used it keeps. */
+static void say(struct log *log, const char *lines) {
+    size_t capacity = PREFIX_MAX + READABLE_GROWTH * strlen(lines) + 2;
+    char *bytes_out = malloc(capacity);
+    if (bytes_out)
+        say_in(log, lines, bytes_out, capacity);
+    else
+        say_the_first(log, lines);
     free(bytes_out);
 }
 
@@ -275,7 +291,7 @@ void log_finish(struct log *log) {
 /* The files' text joined, oldest first, for the caller to free. */
 static char *read_generations(const struct os_dir *dir, const char *name, size_t *length) {
     size_t capacity = LOG_FILES * ((size_t)LOG_FILE_SIZE + SERVER_BATCH) + 1;
-    char *text = malloc(capacity);
+    char *text = memory_resize(NULL, capacity);
     *length = 0;
     for (int generation = LOG_FILES - 1; text && generation >= 0; generation--) {
         char file[64];

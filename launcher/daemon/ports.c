@@ -5,6 +5,8 @@
 
 #include <uv.h>
 
+#include "memory.h"
+
 enum { BACKLOG = 511, PAIRS_TRIED = 100, ORPHANS_MOST = 256 };
 
 void ports_init(struct ports *ports, const struct options *options, struct log *log) {
@@ -67,7 +69,7 @@ static void end_orphan(struct ports *ports, const struct os_identity *identity, 
 
 void ports_end_orphans(struct ports *ports, const struct os_identity *recorded) {
     char instance[OPTIONS_INSTANCE_MAX];
-    struct orphan_search *search = calloc(1, sizeof *search);
+    struct orphan_search *search = memory_zeroed(sizeof *search);
     options_instance(ports->options, instance);
     if (recorded->pid && recorded->start && os_liveness(recorded) == OS_ALIVE)
         end_orphan(ports, recorded, "recorded as the server of a daemon that is gone");

@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "memory.h"
 #include "protocol/message.h"
 
 #define STATE_FILE   "state.json"
@@ -17,7 +18,7 @@ enum { RECORD_MAX = 64 * 1024 };
 /* ---- reading ---- */
 
 static json_t *read_json(const struct os_dir *dir, const char *name) {
-    char *text = malloc(RECORD_MAX);
+    char *text = memory_resize(NULL, RECORD_MAX);
     json_t *json = NULL;
     size_t length;
     if (text && os_file_read(dir, name, text, RECORD_MAX, &length) == 0)

@@ -8,11 +8,9 @@
 #include "protocol/message.h"
 #include "protocol/version.h"
 
-/* A state is one line of the protocol, and one file, which both have a limit. */
-enum {
-    SESSIONS_LISTED = 100,
-    SESSIONS_BYTES = LINES_MAX - 24 * 1024, /* the rest has room for a reason that is all escapes */
-};
+/* A state is one line of the protocol, and one file, which both have a limit. All sessions that may
+ * be there have room if their names are short; the rest, for a reason that is all escapes. */
+enum { SESSIONS_BYTES = LINES_MAX - 24 * 1024 };
 
 /* ---- in words ---- */
 
@@ -205,7 +203,10 @@ static json_t *sessions_json(const struct daemon *daemon, uint32_t *total) {
     for (uint32_t i = 0; i < daemon->life.session_count; i++) {
         const struct lifecycle_session *known = &daemon->life.sessions[i];
         json_t *session;
-        if (known->role == LIFECYCLE_ROLE_CLI || (*total)++ >= SESSIONS_LISTED || left == 0)
+        if (known->role == LIFECYCLE_ROLE_CLI)
+            continue;
+        ++*total;
+        if (left == 0)
             continue;
         session = session_json(daemon, known);
         size_t size = json_dumpb(session, NULL, 0, JSON_COMPACT) + 1; /* and a comma */

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #ifndef LIFECYCLE_MAX_SESSIONS
-#define LIFECYCLE_MAX_SESSIONS 1024
+#define LIFECYCLE_MAX_SESSIONS 256
 #endif
 
 #define LIFECYCLE_MAX_CRASHES 8

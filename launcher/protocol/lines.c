@@ -5,6 +5,8 @@
 
 #include <uv.h>
 
+#include "memory.h"
+
 enum { KEPT_CAPACITY = 1024 }; /* what an idle connection may hold on to */
 
 static int append(struct lines *lines, const char *bytes, size_t count) {
@@ -16,7 +18,7 @@ static int append(struct lines *lines, const char *bytes, size_t count) {
         char *data;
         while (capacity < needed)
             capacity *= 2;
-        data = realloc(lines->data, capacity);
+        data = memory_resize(lines->data, capacity);
         if (!data)
             return UV_ENOMEM;
         lines->data = data;

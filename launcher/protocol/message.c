@@ -8,14 +8,21 @@
 
 #include <uv.h>
 
+#include "memory.h"
+
 json_t *message_parse(const char *line, size_t length, struct error *err) {
-    json_error_t why;
+    json_error_t why = {.text = ""};
     json_t *message = NULL;
     if (memchr(line, 0, length)) {
         error_set(err, UV_EINVAL, "this line is no JSON: it has a NUL byte in it");
         return NULL;
     }
+    errno = 0;
     message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
+    if (!message && errno == ENOMEM) {
+        error_set(err, UV_ENOMEM, "out of memory");
+        return NULL;
+    }
     if (!message) {
         error_set(err, UV_EINVAL, "this line is no JSON: %s (at byte %d)", why.text, why.position);
         return NULL;
@@ -43,7 +50,7 @@ char *message_line(json_t *message, size_t *length) {
     char *line = NULL;
     if (text) {
         *length = strlen(text) + 1;
-        line = realloc(text, *length + 1);
+        line = memory_resize(text, *length + 1);
         if (!line)
             free(text);
         else

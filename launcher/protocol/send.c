@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include "memory.h"
 #include "message.h"
 
 struct outgoing {
@@ -23,7 +24,7 @@ static void on_sent(uv_write_t *write, int status) {
 
 static int send_later(uv_stream_t *stream, const char *bytes, size_t count,
                       void (*then)(uv_stream_t *stream)) {
-    struct outgoing *outgoing = malloc(sizeof *outgoing + count);
+    struct outgoing *outgoing = memory_resize(NULL, sizeof *outgoing + count);
     uv_buf_t buf;
     int rc;
     if (!outgoing)

@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "exit_code.h"
+#include "memory.h"
 #include "protocol/version.h"
 #include "serve/mcp/mcp.h"
 #include "serve/mcp/sessions.h"
@@ -199,7 +200,9 @@ static void finish(struct serve *serve) {
 }
 
 static void tell_ready(const struct serve *serve) {
-    int rc = os_ready_tell(OS_IS_READY);
+    int rc;
+    memory_survive(); /* from here on one request may fail, and the others not */
+    rc = os_ready_tell(OS_IS_READY);
     if (rc < 0)
         fprintf(stderr, "tether serve: cannot tell that it is ready (%s): %s\n", os_ready_variable,
                 uv_strerror(rc));
@@ -208,13 +211,9 @@ static void tell_ready(const struct serve *serve) {
 }
 
 int command_serve(const struct options *options) {
-    struct serve *serve = calloc(1, sizeof *serve);
+    struct serve *serve = memory_zeroed(sizeof *serve);
     struct error err = {0};
     int rc;
-    if (!serve) {
-        error_set(&err, UV_ENOMEM, "out of memory");
-        return exit_failing(EXIT_FAILED, &err);
-    }
     init(serve, options);
     rc = start_http(serve, &err);
     if (rc == 0)

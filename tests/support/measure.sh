@@ -56,7 +56,7 @@ cmd_soak() {
         soak_program address "$HERE.address/tether"
         soak_program undefined "$HERE.undefined/tether"
         say "soak: process tests, round $round of $rounds"
-        run_pytest process
+        TETHER_THOROUGH=1 run_pytest process
     done
     summary
 }

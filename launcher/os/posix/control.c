@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "memory.h"
+
 struct os_control {
     uv_pipe_t pipe;
     os_control_fn fn;
@@ -27,7 +29,7 @@ int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_
         rc = os_control_remove(instance, err);
     if (rc < 0)
         return rc;
-    control = calloc(1, sizeof *control);
+    control = memory_zeroed(sizeof *control);
     if (!control)
         return error_set(err, UV_ENOMEM, "out of memory");
     *control = (struct os_control){.fn = fn, .context = context};
