@@ -182,8 +182,9 @@ static void examine_port(struct report *report, uint16_t port) {
     rc = os_port_try(port, &err);
     if (rc == 0) {
         add(report, name, NULL, "free");
-    } else if (rc != UV_EADDRINUSE || os_port_holder(port, &holder) < 0) {
-        add(report, name, "use other ports (--http-port, --ws-port)", "%s", err.message);
+    } else if (rc != UV_EADDRINUSE || (rc = os_port_holder(port, &holder)) < 0) {
+        add(report, name, "use other ports (--http-port, --ws-port)", "%s%s", err.message,
+            rc == UV_ENOMEM ? "; who has it cannot be told: out of memory" : "");
     } else if (holder.identity.pid == 0) {
         add(report, name, "use other ports (--http-port, --ws-port)",
             "held by a process of user %u that the system does not show us", (unsigned)holder.user);

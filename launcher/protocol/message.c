@@ -46,8 +46,13 @@ int64_t message_number(const json_t *message, const char *key, int64_t fallback)
 }
 
 char *message_line(json_t *message, size_t *length) {
-    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
-    char *line = NULL;
+    char *text, *line = NULL;
+    errno = 0;
+    text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    if (text && errno == ENOMEM) { /* jansson goes on behind a key that it had no room for */
+        free(text);
+        text = NULL;
+    }
     if (text) {
         *length = strlen(text) + 1;
         line = memory_resize(text, *length + 1);

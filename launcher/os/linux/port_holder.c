@@ -27,6 +27,7 @@ struct hunt {
     uint32_t user;
     struct candidate best;
     unsigned count;
+    int rc; /* a process could not be looked at for want of memory */
 };
 
 /* Collects sockets. One that listens displaces all that merely use the port. */
@@ -65,13 +66,14 @@ static bool is_wanted_socket(int dir, const char *name, const struct hunt *hunt)
     return false;
 }
 
-static bool has_wanted_socket(int process, const struct hunt *hunt) {
+static bool has_wanted_socket(int process, struct hunt *hunt) {
     bool found = false;
     int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return false;
     DIR *dir = fdopendir(fd);
     if (!dir) {
+        hunt->rc = -errno;
         close(fd);
         return false;
     }
@@ -123,9 +125,9 @@ int os_port_holder(uint16_t port, struct os_port_holder *holder) {
     holder->user = hunt.user;
     holder->listening = hunt.listening;
     if (hunt.inode_count > 0)
-        proc_each(examine, &hunt);
+        rc = proc_each(examine, &hunt);
     if (hunt.count == 0)
-        return 0;
+        return rc == -ENOMEM ? rc : hunt.rc;
     holder->identity = hunt.best.identity;
     holder->count = hunt.count;
     /* What is not shown stays empty; the process is named all the same. */
