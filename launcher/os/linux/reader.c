@@ -9,6 +9,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "memory.h"
+
 struct os_reader {
     uv_poll_t poll;
     int set;
@@ -39,7 +41,7 @@ static int make_set(os_handle output) {
 
 int os_reader_watch(struct os_reader **out, uv_loop_t *loop, os_handle output,
                     void (*fn)(void *context), void *context) {
-    struct os_reader *reader = calloc(1, sizeof *reader);
+    struct os_reader *reader = memory_zeroed(sizeof *reader);
     int rc = reader ? make_set(output) : UV_ENOMEM;
     *out = NULL;
     if (rc >= 0) {

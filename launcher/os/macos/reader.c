@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "memory.h"
+
 enum { LOOK_MS = 250 };
 
 struct os_reader {
@@ -23,7 +25,7 @@ static void on_timer(uv_timer_t *timer) {
 
 int os_reader_watch(struct os_reader **out, uv_loop_t *loop, os_handle output,
                     void (*fn)(void *context), void *context) {
-    struct os_reader *reader = calloc(1, sizeof *reader);
+    struct os_reader *reader = memory_zeroed(sizeof *reader);
     *out = reader;
     if (!reader)
         return UV_ENOMEM;

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "memory.h"
 #include "os/os_loop.h"
 
 const char os_ready_variable[] = "NOTIFY_SOCKET";
@@ -119,7 +120,7 @@ static int open_place(struct os_ready *ready, struct error *err) {
 
 int os_ready_listen(struct os_ready **out, uv_loop_t *loop, const struct os_dir *dir,
                     void (*fn)(void *context), void *context, struct error *err) {
-    struct os_ready *ready = calloc(1, sizeof *ready);
+    struct os_ready *ready = memory_zeroed(sizeof *ready);
     int rc;
     *out = NULL;
     if (!ready)

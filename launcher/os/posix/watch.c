@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "memory.h"
+
 struct os_watch {
     union {
         uv_handle_t handle;
@@ -47,7 +49,7 @@ static int start_timer(struct os_watch *watch, uv_loop_t *loop, uint32_t poll_ms
 
 int os_watch_create(struct os_watch **out, uv_loop_t *loop, const struct os_identity *identity,
                     uint32_t poll_ms, os_watch_fn fn, void *context) {
-    struct os_watch *watch = calloc(1, sizeof *watch);
+    struct os_watch *watch = memory_zeroed(sizeof *watch);
     int rc;
     *out = NULL;
     if (!watch)

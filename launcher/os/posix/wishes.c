@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "memory.h"
+
 static const struct {
     int number;
     enum os_wish wish;
@@ -46,7 +48,7 @@ static int start_signals(struct os_wishes *wishes, unsigned which) {
 
 int os_wishes_create(struct os_wishes **out, uv_loop_t *loop, unsigned which, os_wish_fn fn,
                      void *context) {
-    struct os_wishes *wishes = calloc(1, sizeof *wishes);
+    struct os_wishes *wishes = memory_zeroed(sizeof *wishes);
     int rc = wishes ? 0 : UV_ENOMEM;
     *out = NULL;
     for (int i = 0; i < MEANINGS && rc == 0; i++)
