@@ -112,13 +112,11 @@ static void on_sent(uv_write_t *write, int status) {
 static int queue_rest(struct websocket_stream *stream, size_t gone) {
     struct outgoing *outgoing = malloc(sizeof *outgoing);
     uv_buf_t buf = uv_buf_init(stream->said.data + gone, (unsigned)(stream->said.length - gone));
-    int rc = outgoing ? 0 : UV_ENOMEM;
-    if (rc == 0) {
-        outgoing->write.data = outgoing;
-        outgoing->stream = stream;
-        outgoing->bytes = stream->said;
-        rc = uv_write(&outgoing->write, (uv_stream_t *)&stream->tcp, &buf, 1, on_sent);
-    }
+    int rc;
+    if (!outgoing)
+        return UV_ENOMEM;
+    *outgoing = (struct outgoing){.stream = stream, .bytes = stream->said, .write.data = outgoing};
+    rc = uv_write(&outgoing->write, (uv_stream_t *)&stream->tcp, &buf, 1, on_sent);
     if (rc < 0) {
         free(outgoing);
         return rc;

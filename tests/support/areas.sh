@@ -37,11 +37,12 @@ read_tap() {
 # Runs one test program and counts its lines. A program that fails without saying so, as a crash
 # does, counts as one failure.
 run_tap() {
-    local log status=0 passed failed skipped
-    log=$BUILD/logs/$(basename "${*: -1}").tap
+    local name log status=0 passed failed skipped
+    name=$(basename "${*: -1}")
+    log=$BUILD/logs/$name.tap
     mkdir -p "$BUILD/logs"
     CMOCKA_MESSAGE_OUTPUT=TAP "$@" >"$log" 2>&1 </dev/null || status=$?
-    read -r passed failed skipped < <(read_tap "$(basename "$log" .tap)" <"$log")
+    read -r passed failed skipped < <(read_tap "$name" <"$log")
     if [ $status -ne 0 ] && [ "$failed" = 0 ]; then failed=1; fi
     grep -E '^# [0-9]+ states' "$log" >&2 || true
     if [ "$failed" != 0 ]; then
