@@ -44,8 +44,8 @@ static int get_socket(struct serve *serve, os_handle *handle, size_t place, uint
     *handle = serve->inherited[place];
     if (os_socket_port(*handle, port) < 0)
         return error_set(err, UV_EINVAL,
-                         "what was handed down as listening socket %zu (LISTEN_FDS) is none",
-                         place + 1);
+                         "what was handed down as listening socket %u (LISTEN_FDS) is none",
+                         (unsigned)place + 1);
     return 0;
 }
 

@@ -139,6 +139,25 @@ area_wine() {
     run_pytest wine
 }
 
+# ---- other systems -------------------------------------------------------------------------------
+
+# All of launcher and extension, compiled and linked for a system other than this one.
+compile_for() {
+    local name="$1-$2"
+    if [ "$1" = macos ] && ! zig_comes_for_this_machine; then
+        echo "compile for $name: the compiler for macOS comes for x86_64 only" >>"$SKIPS"
+        count 0 0 1
+        return
+    fi
+    check "$name" "$ROOT/dev" build "platform=$1" "arch=$2"
+}
+
+area_systems() {
+    compile_for windows x86_64
+    compile_for macos x86_64
+    compile_for macos arm64
+}
+
 # ---- lint ----------------------------------------------------------------------------------------
 
 check() {
