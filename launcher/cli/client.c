@@ -195,10 +195,10 @@ json_t *client_hello(struct client *client, struct error *err) {
     hello.start = self.start;
     message_send((uv_stream_t *)&client->pipe, hello_message(&hello));
     while ((message = client_receive(client, 5000)) != NULL) {
-        if (strcmp(message_text(message, "type"), "welcome") == 0)
+        if (message_kind(message) == MESSAGE_WELCOME)
             return message;
-        if (strcmp(message_text(message, "type"), "error") == 0) {
-            bool stopping = strcmp(message_text(message, "code"), "stopping") == 0;
+        if (message_kind(message) == MESSAGE_ERROR) {
+            bool stopping = message_refusal(message) == REFUSED_STOPPING;
             error_set(err, stopping ? UV_EAGAIN : UV_EPROTO, "%s",
                       message_text(message, "message"));
             json_decref(message);

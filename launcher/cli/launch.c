@@ -185,14 +185,9 @@ static enum outcome start(struct launch *launch, os_handle lock) {
 
 /* ---- adopting ---- */
 
-static const char *server_state(const json_t *state) {
-    return message_text(state, "state");
-}
-
 static bool is_settled(const json_t *state) {
-    const char *name = server_state(state);
-    return strcmp(name, "starting") != 0 && strcmp(name, "backoff") != 0 &&
-           strcmp(name, "stopping") != 0;
+    enum server_state server = message_state(state);
+    return server != SERVER_STARTING && server != SERVER_BACKOFF && server != SERVER_STOPPING;
 }
 
 /* Replaces the state by newer ones until none has come and the server is neither on its way up nor
@@ -200,7 +195,7 @@ static bool is_settled(const json_t *state) {
 static json_t *settled_state(struct client *client, json_t *state) {
     json_t *message;
     while ((message = client_receive(client, is_settled(state) ? 0 : -1)) != NULL) {
-        if (strcmp(message_text(message, "type"), "state") == 0) {
+        if (message_kind(message) == MESSAGE_STATE) {
             json_decref(state);
             state = message;
         } else {
@@ -264,7 +259,7 @@ static enum outcome judge(struct launch *launch, struct client *client, json_t *
     const char *version = message_text(state, "version");
     if (!state)
         return AGAIN;
-    if (strcmp(server_state(state), "failed") == 0) {
+    if (message_state(state) == SERVER_FAILED) {
         if (!launch->restarted &&
             is_ok(client_request(client, json_pack("{s:s}", "type", "restart"), 5000))) {
             launch->restarted = true;

@@ -32,7 +32,7 @@ static int print_tail(const struct options *options) {
 
 static void print_message(const json_t *message) {
     char stamp[32];
-    if (strcmp(message_text(message, "type"), "log") != 0)
+    if (message_kind(message) != MESSAGE_LOG)
         return;
     log_stamp(stamp);
     printf("%s %s %s\n", stamp, message_text(message, "stream"), message_text(message, "line"));

@@ -72,8 +72,8 @@ static int watch(const struct options *options, struct client *client, struct sc
     bool is_last = false;
     json_t *message;
     while ((message = client_follow(client)) != NULL) {
-        if (strcmp(message_text(message, "type"), "state") == 0) {
-            is_last = strncmp(message_text(message, "state"), "stop", 4) == 0;
+        if (message_kind(message) == MESSAGE_STATE) {
+            is_last = server_is_ending(message_state(message));
             if (!options->json && !screen)
                 putchar('\n');
             print_state(options, message, screen);

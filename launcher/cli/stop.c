@@ -22,7 +22,7 @@ static int request(struct client *client, json_t *message) {
         error_set(&err, UV_EPIPE, "the daemon does not answer");
         code = exit_failing(EXIT_FAILED, &err);
     } else if (!json_is_true(json_object_get(reply, "ok")) &&
-               strcmp(message_text(reply, "code"), "stopping") != 0) {
+               message_refusal(reply) != REFUSED_STOPPING) {
         error_set(&err, UV_EPERM, "%s", message_text(reply, "message"));
         code = exit_failing(EXIT_FAILED, &err);
     }
@@ -39,7 +39,7 @@ static json_t *wait_for_end(struct client *client, const json_t *welcome) {
     json_t *message, *last = NULL;
     os_start_parse(message_text(daemon, "start"), &identity.start);
     while ((message = client_receive_telling(client, "waiting for the server to end…"))) {
-        if (strcmp(message_text(message, "type"), "state") == 0) {
+        if (message_kind(message) == MESSAGE_STATE) {
             json_decref(last);
             last = json_incref(message);
         }
@@ -82,7 +82,7 @@ static int report_end(const struct options *options, const json_t *last) {
     struct error err = {0}, busy = {0};
     struct ports ports;
     int code = EXIT_FINE;
-    if (strcmp(message_text(last, "state"), "stopped") != 0) {
+    if (message_state(last) != SERVER_STOPPED) {
         error_set(&err, UV_EPIPE, "the daemon is gone without a word; its guard ends the server");
         return exit_failing(EXIT_FAILED, &err);
     }
@@ -120,14 +120,13 @@ static int wait_for_server(struct client *client) {
     struct error err = {0};
     json_t *message;
     while ((message = client_receive_telling(client, "waiting for the server to be ready…"))) {
-        const char *state = message_text(message, "state");
-        bool is_state = strcmp(message_text(message, "type"), "state") == 0;
-        if (is_state && strcmp(state, "ready") == 0) {
+        enum server_state state = message_state(message);
+        if (state == SERVER_READY) {
             json_decref(message);
             puts("restarted");
             return EXIT_FINE;
         }
-        if (is_state && strcmp(state, "failed") == 0)
+        if (state == SERVER_FAILED)
             break;
         json_decref(message);
     }

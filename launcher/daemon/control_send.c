@@ -4,7 +4,6 @@
 
 #include "control_socket.h"
 #include "daemon.h"
-#include "protocol/message.h"
 #include "protocol/send.h"
 #include "state_json.h"
 
@@ -77,16 +76,16 @@ void session_send(struct control_session *session, json_t *message) {
     free(line);
 }
 
-void session_send_error(struct control_session *session, const char *code, const char *message) {
-    session_send(session,
-                 json_pack("{s:s, s:s, s:s}", "type", "error", "code", code, "message", message));
+void session_send_error(struct control_session *session, enum refusal why, const char *message) {
+    session_send(session, json_pack("{s:s, s:s, s:s}", "type", "error", "code", refusal_code(why),
+                                    "message", message));
 }
 
-void session_send_reply(struct control_session *session, const json_t *id, bool ok,
-                        const char *code, const char *message) {
-    json_t *reply = json_pack("{s:O, s:b}", "id", id, "ok", ok);
-    if (code)
-        json_object_set_new(reply, "code", json_string(code));
+void session_send_reply(struct control_session *session, const json_t *id, enum refusal refusal,
+                        const char *message) {
+    json_t *reply = json_pack("{s:O, s:b}", "id", id, "ok", refusal == REFUSED_NOT);
+    if (refusal)
+        json_object_set_new(reply, "code", json_string(refusal_code(refusal)));
     if (message)
         json_object_set_new(reply, "message", json_string(message));
     session_send(session, reply);

@@ -7,21 +7,21 @@
 #define TETHER_DAEMON_CONTROL_SEND_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "log.h"
+#include "protocol/message.h"
 
 struct control_session;
 
 /* Each does nothing without a connection. None closes it at once, so that the list of sessions may
  * be walked meanwhile; each takes the reference of its message. */
 void session_send(struct control_session *session, json_t *message);
-void session_send_error(struct control_session *session, const char *code, const char *message);
+void session_send_error(struct control_session *session, enum refusal why, const char *message);
 
-/* The answer to the request of this id; code and message may be NULL. */
-void session_send_reply(struct control_session *session, const json_t *id, bool ok,
-                        const char *code, const char *message);
+/* The answer to the request of this id; the message may be NULL. */
+void session_send_reply(struct control_session *session, const json_t *id, enum refusal refusal,
+                        const char *message);
 
 /* The newest state, as a line with its newline: now or, if the peer is behind, later. */
 void session_send_state(struct control_session *session, const char *line, size_t length);

@@ -159,8 +159,8 @@ static bool is_truthful(struct control_session *session, const struct hello *hel
     return false;
 }
 
-static void refuse(struct control_session *session, const char *code, const char *message) {
-    session_send_error(session, code, message);
+static void refuse(struct control_session *session, enum refusal why, const char *message) {
+    session_send_error(session, why, message);
     control_disconnect(session);
 }
 
@@ -183,17 +183,18 @@ static void on_hello(struct control_session *session, const json_t *message) {
     if (session->greeted)
         return;
     if (!hello_parse(message, &hello, &err)) {
-        refuse(session, "bad-hello", err.message);
+        refuse(session, REFUSED_BAD_HELLO, err.message);
     } else if (hello.protocol != TETHER_PROTOCOL) {
         error_set(&err, UV_EPROTO,
                   "this daemon (tether %s) speaks protocol %d, you asked for %lld; `tether stop` "
                   "ends it, then yours can start",
                   tether_version, TETHER_PROTOCOL, (long long)hello.protocol);
-        refuse(session, "protocol", err.message);
+        refuse(session, REFUSED_PROTOCOL, err.message);
     } else if (!lifecycle_role_parse(hello.role, &role) || role == LIFECYCLE_ROLE_ANONYMOUS) {
-        refuse(session, "bad-hello", "hello: \"role\" must be \"editor\", \"front\" or \"cli\"");
+        refuse(session, REFUSED_BAD_HELLO,
+               "hello: \"role\" must be \"editor\", \"front\" or \"cli\"");
     } else if (!is_truthful(session, &hello, &err)) {
-        refuse(session, "not-you", err.message);
+        refuse(session, REFUSED_NOT_YOU, err.message);
     } else {
         const struct control_session *before =
             find_process(session->control, role, &session->process);
@@ -210,18 +211,20 @@ static void on_hello(struct control_session *session, const json_t *message) {
 
 /* ---- answers ---- */
 
+static const char ending[] = "this daemon is ending; start afresh when it is gone";
+
 static const struct {
-    const char *code, *message;
+    enum refusal refusal;
+    const char *message;
 } answers[] = {
-    [LIFECYCLE_ANSWER_NONE] = {"stopping", "this daemon is ending; start afresh when it is gone"},
-    [LIFECYCLE_ANSWER_OK] = {NULL, NULL},
-    [LIFECYCLE_ANSWER_ADMITTED] = {NULL, NULL},
-    [LIFECYCLE_ANSWER_RESUMED] = {NULL, NULL},
-    [LIFECYCLE_ANSWER_STOPPING] = {"stopping",
-                                   "this daemon is ending; start afresh when it is gone"},
-    [LIFECYCLE_ANSWER_FULL] = {"full", "there are too many sessions; close some"},
-    [LIFECYCLE_ANSWER_OTHER_EDITORS] = {"in-use", "other editors use this server"},
-    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = {"in-use",
+    [LIFECYCLE_ANSWER_NONE] = {REFUSED_STOPPING, ending},
+    [LIFECYCLE_ANSWER_OK] = {REFUSED_NOT, NULL},
+    [LIFECYCLE_ANSWER_ADMITTED] = {REFUSED_NOT, NULL},
+    [LIFECYCLE_ANSWER_RESUMED] = {REFUSED_NOT, NULL},
+    [LIFECYCLE_ANSWER_STOPPING] = {REFUSED_STOPPING, ending},
+    [LIFECYCLE_ANSWER_FULL] = {REFUSED_FULL, "there are too many sessions; close some"},
+    [LIFECYCLE_ANSWER_OTHER_EDITORS] = {REFUSED_IN_USE, "other editors use this server"},
+    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = {REFUSED_IN_USE,
                                          "others use this server, or it was started by hand: "
                                          "`tether stop` ends it"},
 };
@@ -271,11 +274,11 @@ void control_answer(struct control_call *call, enum lifecycle_answer answer) {
         message = text;
     }
     if (call->id)
-        session_send_reply(session, call->id, !answers[answer].code, answers[answer].code, message);
-    else if (!answers[answer].code)
+        session_send_reply(session, call->id, answers[answer].refusal, message);
+    else if (!answers[answer].refusal)
         greet(session);
     else
-        session_send_error(session, answers[answer].code, message);
+        session_send_error(session, answers[answer].refusal, message);
 }
 
 /* ---- requests ---- */
@@ -283,7 +286,7 @@ void control_answer(struct control_call *call, enum lifecycle_answer answer) {
 static void on_leave(struct control_session *session, const json_t *message) {
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_LEAVE};
     if (!lifecycle_leave_parse(message_text(message, "reason"), &event.leave)) {
-        session_send_error(session, "bad-leave",
+        session_send_error(session, REFUSED_BAD_LEAVE,
                            "leave: \"reason\" must be disable, quit, reload or restart");
         return;
     }
@@ -430,7 +433,7 @@ static bool on_line(const char *line, size_t length, void *context) {
     else if (err.code == UV_ENOMEM) /* better no connection than one with a line missing */
         control_disconnect(session);
     else
-        session_send_error(session, "bad-message", err.message);
+        session_send_error(session, REFUSED_BAD_MESSAGE, err.message);
     json_decref(message);
     return session->connected;
 }
@@ -451,7 +454,7 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
     }
     rc = lines_feed(&session->lines, buf->base, (size_t)count, on_line, session);
     if (rc == UV_EMSGSIZE)
-        refuse(session, "too-long", "a line of this protocol has at most 65536 bytes");
+        refuse(session, REFUSED_TOO_LONG, "a line of this protocol has at most 65536 bytes");
     else if (rc < 0)
         control_disconnect(session);
 }
@@ -503,7 +506,7 @@ static bool identify(struct control_session *session) {
         return false;
     if (peer.user != os_user_self()) {
         log_say(&daemon->log, "refused a connection of user %u", (unsigned)peer.user);
-        session_send_error(session, "not-yours", "this instance belongs to another user");
+        session_send_error(session, REFUSED_NOT_YOURS, "this instance belongs to another user");
         return false;
     }
     session->process = peer.process.identity;
@@ -563,16 +566,16 @@ static void request_adopt(struct control_session *session, const json_t *message
                                    ? LIFECYCLE_ROLE_FRONT
                                    : LIFECYCLE_ROLE_EDITOR;
     if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
-        session_send_reply(session, id, false, "bad-owner", "your pids mean nothing here");
+        session_send_reply(session, id, REFUSED_BAD_OWNER, "your pids mean nothing here");
         return;
     }
     if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {
-        session_send_reply(session, id, false, "bad-owner", "there is no such process");
+        session_send_reply(session, id, REFUSED_BAD_OWNER, "there is no such process");
         return;
     }
     if (!find_process(control, role, &identity))
         add_process_session(control, &identity, role);
-    session_send_reply(session, id, true, NULL, NULL);
+    session_send_reply(session, id, REFUSED_NOT, NULL);
 }
 
 /* ---- what the lifecycle asks for ---- */

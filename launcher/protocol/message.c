@@ -45,6 +45,63 @@ int64_t message_number(const json_t *message, const char *key, int64_t fallback)
     return json_is_integer(value) ? json_integer_value(value) : fallback;
 }
 
+/* ---- words ---- */
+
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+
+static const char *const kinds[] = {
+    [MESSAGE_WELCOME] = "welcome", [MESSAGE_STATE] = "state", [MESSAGE_LOG] = "log",
+    [MESSAGE_PING] = "ping",       [MESSAGE_ERROR] = "error",
+};
+
+static const char *const states[] = {
+    [SERVER_STARTING] = "starting", [SERVER_READY] = "ready",     [SERVER_BACKOFF] = "backoff",
+    [SERVER_STOPPING] = "stopping", [SERVER_STOPPED] = "stopped", [SERVER_FAILED] = "failed",
+};
+
+static const char *const refusals[REFUSED_OTHERWISE] = {
+    [REFUSED_STOPPING] = "stopping",       [REFUSED_FULL] = "full",
+    [REFUSED_IN_USE] = "in-use",           [REFUSED_PROTOCOL] = "protocol",
+    [REFUSED_BAD_HELLO] = "bad-hello",     [REFUSED_BAD_LEAVE] = "bad-leave",
+    [REFUSED_BAD_MESSAGE] = "bad-message", [REFUSED_BAD_OWNER] = "bad-owner",
+    [REFUSED_NOT_YOU] = "not-you",         [REFUSED_NOT_YOURS] = "not-yours",
+    [REFUSED_TOO_LONG] = "too-long",
+};
+
+/* The place of a word in a table whose first place is empty; 0: it is not there. */
+static size_t find_word(const char *word, const char *const *table, size_t count) {
+    size_t place = count - 1;
+    while (place > 0 && strcmp(word, table[place]) != 0)
+        place--;
+    return place;
+}
+
+enum message_kind message_kind(const json_t *message) {
+    if (message_number(message, "id", 0) != 0)
+        return MESSAGE_REPLY;
+    return (enum message_kind)find_word(message_text(message, "type"), kinds, COUNT(kinds));
+}
+
+enum server_state message_state(const json_t *message) {
+    return (enum server_state)find_word(message_text(message, "state"), states, COUNT(states));
+}
+
+bool server_is_ending(enum server_state state) {
+    return state == SERVER_STOPPING || state == SERVER_STOPPED;
+}
+
+enum refusal message_refusal(const json_t *message) {
+    const char *code = message_text(message, "code");
+    enum refusal refusal = (enum refusal)find_word(code, refusals, COUNT(refusals));
+    return refusal == REFUSED_NOT && code[0] ? REFUSED_OTHERWISE : refusal;
+}
+
+const char *refusal_code(enum refusal refusal) {
+    return refusal < REFUSED_OTHERWISE ? refusals[refusal] : NULL;
+}
+
+/* ---- writing ---- */
+
 char *message_line(json_t *message, size_t *length) {
     char *text, *line = NULL;
     errno = 0;

@@ -26,7 +26,57 @@ int64_t message_number(const json_t *message, const char *key, int64_t fallback)
  * reference. */
 char *message_line(json_t *message, size_t *length);
 
-/* What a client says first. Texts are borrowed. */
+/* ---- what a daemon says ---- */
+
+enum message_kind {
+    MESSAGE_OTHER, /* to be ignored */
+    MESSAGE_WELCOME,
+    MESSAGE_STATE,
+    MESSAGE_LOG,
+    MESSAGE_PING,
+    MESSAGE_ERROR,
+    MESSAGE_REPLY /* to a request, whose "id" it has */
+};
+
+enum message_kind message_kind(const json_t *message);
+
+/* How the server is, by the "state" of a message. */
+enum server_state {
+    SERVER_UNKNOWN, /* not told, or by a word of a later release */
+    SERVER_STARTING,
+    SERVER_READY,
+    SERVER_BACKOFF,
+    SERVER_STOPPING,
+    SERVER_STOPPED,
+    SERVER_FAILED
+};
+
+enum server_state message_state(const json_t *message);
+bool server_is_ending(enum server_state state);
+
+/* Why something is refused, by the "code" of a message. */
+enum refusal {
+    REFUSED_NOT, /* it is granted, or no code was told */
+    REFUSED_STOPPING,
+    REFUSED_FULL,
+    REFUSED_IN_USE,
+    REFUSED_PROTOCOL,
+    REFUSED_BAD_HELLO,
+    REFUSED_BAD_LEAVE,
+    REFUSED_BAD_MESSAGE,
+    REFUSED_BAD_OWNER,
+    REFUSED_NOT_YOU,
+    REFUSED_NOT_YOURS,
+    REFUSED_TOO_LONG,
+    REFUSED_OTHERWISE /* by a word of a later release */
+};
+
+enum refusal message_refusal(const json_t *message);
+const char *refusal_code(enum refusal refusal);
+
+/* ---- what a client says ---- */
+
+/* The first thing. Texts are borrowed. */
 struct hello {
     int64_t protocol;
     const char *role; /* "editor", "front" or "cli" */

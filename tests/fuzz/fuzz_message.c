@@ -12,6 +12,8 @@ const char *const fuzz_words[] = {
     "{\"start\":\"",
     "{\"\\",
     "\"role\":\"editor\"",
+    "{\"code\":\"stopping\"",
+    "{\"state\":\"ready\"",
     "4711",
     "2147483647",
     "2147483648",
@@ -99,6 +101,16 @@ static void check_versions(const json_t *message) {
         FUZZ_CHECK(version_compare(a, c) <= 0);
 }
 
+/* Each word is one that there is, or none. */
+static void check_words(const json_t *message) {
+    const char *code = message_text(message, "code");
+    enum refusal refusal = message_refusal(message);
+    FUZZ_CHECK(message_kind(message) <= MESSAGE_REPLY);
+    FUZZ_CHECK(message_state(message) <= SERVER_FAILED);
+    FUZZ_CHECK(refusal <= REFUSED_OTHERWISE && (refusal != REFUSED_NOT) == (code[0] != 0));
+    FUZZ_CHECK(!refusal_code(refusal) || strcmp(refusal_code(refusal), code) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct error err = {0};
     json_t *message = message_parse((const char *)data, size, &err);
@@ -110,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_line(message);
     check_hello(message);
     check_versions(message);
+    check_words(message);
     json_decref(message);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lifecycle/lifecycle.h"
 #include "unit.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
@@ -336,6 +337,75 @@ static void test_signs_are_no_versions(void **state) {
     assert_int_equal(version_compare("+5", "0"), 0);
 }
 
+/* ---- words ---- */
+
+static enum message_kind kind_of(const char *line) {
+    json_t *message = parse(line);
+    enum message_kind kind = message_kind(message);
+    json_decref(message);
+    return kind;
+}
+
+static void test_kinds_of_messages(void **state) {
+    (void)state;
+    assert_int_equal(kind_of("{\"type\":\"welcome\"}"), MESSAGE_WELCOME);
+    assert_int_equal(kind_of("{\"type\":\"state\"}"), MESSAGE_STATE);
+    assert_int_equal(kind_of("{\"type\":\"log\"}"), MESSAGE_LOG);
+    assert_int_equal(kind_of("{\"type\":\"ping\"}"), MESSAGE_PING);
+    assert_int_equal(kind_of("{\"type\":\"error\",\"id\":0}"), MESSAGE_ERROR);
+    assert_int_equal(kind_of("{\"type\":\"status\",\"id\":3}"), MESSAGE_REPLY);
+    assert_int_equal(kind_of("{\"id\":3,\"ok\":true}"), MESSAGE_REPLY);
+    assert_int_equal(kind_of("{\"type\":\"weather\"}"), MESSAGE_OTHER);
+    assert_int_equal(kind_of("{\"type\":\"\"}"), MESSAGE_OTHER);
+    assert_int_equal(kind_of("{\"type\":7,\"id\":\"3\"}"), MESSAGE_OTHER);
+    assert_int_equal(message_kind(NULL), MESSAGE_OTHER);
+}
+
+static enum server_state state_of(const char *word) {
+    json_t *message = json_pack("{s:s}", "state", word);
+    enum server_state told = message_state(message);
+    json_decref(message);
+    return told;
+}
+
+/* The daemon writes what the lifecycle calls its states, and all others read that. */
+static void test_states_are_read_as_the_lifecycle_names_them(void **state) {
+    static const enum server_state read[LIFECYCLE_SERVER_STATES] = {
+        [LIFECYCLE_STARTING] = SERVER_STARTING, [LIFECYCLE_READY] = SERVER_READY,
+        [LIFECYCLE_BACKOFF] = SERVER_BACKOFF,   [LIFECYCLE_STOPPING] = SERVER_STOPPING,
+        [LIFECYCLE_STOPPED] = SERVER_STOPPED,   [LIFECYCLE_FAILED] = SERVER_FAILED,
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(read); i++) {
+        enum server_state told = state_of(lifecycle_server_name((enum lifecycle_server)i));
+        assert_int_not_equal(told, SERVER_UNKNOWN);
+        assert_int_equal(told, read[i]);
+        assert_int_equal(server_is_ending(told), told == SERVER_STOPPING || told == SERVER_STOPPED);
+    }
+    assert_int_equal(state_of("asleep"), SERVER_UNKNOWN);
+    assert_int_equal(state_of(""), SERVER_UNKNOWN);
+    assert_int_equal(message_state(NULL), SERVER_UNKNOWN);
+}
+
+static enum refusal refusal_of(const char *code) {
+    json_t *message = json_pack("{s:s*}", "code", code);
+    enum refusal refusal = message_refusal(message);
+    json_decref(message);
+    return refusal;
+}
+
+static void test_refusals_come_back(void **state) {
+    (void)state;
+    for (int i = REFUSED_NOT + 1; i < REFUSED_OTHERWISE; i++)
+        assert_int_equal(refusal_of(refusal_code((enum refusal)i)), i);
+    assert_int_equal(refusal_of("stopping"), REFUSED_STOPPING);
+    assert_int_equal(refusal_of("too-tired"), REFUSED_OTHERWISE);
+    assert_int_equal(refusal_of(""), REFUSED_NOT);
+    assert_int_equal(refusal_of(NULL), REFUSED_NOT);
+    assert_null(refusal_code(REFUSED_NOT));
+    assert_null(refusal_code(REFUSED_OTHERWISE));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(test_what_is_no_message_is_told),
@@ -352,6 +422,9 @@ int main(void) {
         UNIT_TEST(test_reasons_of_a_hello_are_whole_text),
         UNIT_TEST(test_versions_are_ordered),
         UNIT_TEST(test_signs_are_no_versions),
+        UNIT_TEST(test_kinds_of_messages),
+        UNIT_TEST(test_states_are_read_as_the_lifecycle_names_them),
+        UNIT_TEST(test_refusals_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
