@@ -33,6 +33,16 @@ enum {
 
 enum list_kind { LIST_TOOLS, LIST_RESOURCES, LIST_TEMPLATES, LIST_PROMPTS, LIST_COUNT };
 
+/* What editors can offer beside tools; bits. Clients are told of it once an editor has. */
+enum offer {
+    OFFER_RESOURCES = 1,
+    OFFER_SUBSCRIBE = 2, /* to resources */
+    OFFER_PROMPTS = 4,
+    OFFER_COMPLETIONS = 8,
+    OFFER_LOGGING = 16,
+    OFFER_BITS = 5,
+};
+
 struct editor;
 struct mcp_session;
 struct call;
@@ -61,6 +71,7 @@ struct serve {
     struct editor *active;
     uint64_t activations;
     uint64_t editor_count;
+    unsigned offers; /* of all editors since we started: what was offered stays known */
 
     struct buffer lists[LIST_COUNT]; /* as members of a result: "tools":[…] */
 

@@ -46,6 +46,7 @@ function registration() {
         resources: list("resources", "uri"),
         resourceTemplates: list("templates", "uriTemplate"),
         prompts: list("prompts", "name"),
+        capabilities: options.set === "none" ? {} : { resources: { subscribe: true }, completions: {}, logging: {} },
         instructions: `Tools of the fake editor ${options.project}.`,
     };
 }

@@ -12,7 +12,7 @@ WHO = {  # the name or uri of each request that can come back, and what the edit
     "prompts/get": {"name": "hello"},
     "resources/read": {"uri": "a://b"},
 }
-LISTS = {"prompts": [{"name": "hello"}]}
+LISTS = {"prompts": [{"name": "hello"}], "capabilities": {"resources": {}}}
 DONE = {"tools/call": {"content": [{"type": "text", "text": "done"}]},
         "prompts/get": {"messages": []}, "resources/read": {"contents": []}}
 

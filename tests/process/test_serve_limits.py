@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from served import BOTH, META, MODERN, TOKEN, Http, Served
+from served import BOTH, EVERYTHING, META, MODERN, TOKEN, Http, Served
 from websocket import FIN, TEXT, frame, request
 
 SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
@@ -103,7 +103,8 @@ def test_F7_one_session_too_many(server):
 
 
 def test_F7_subscriptions_have_a_limit(server):
-    session = server.session()
+    with server.editor(capabilities=EVERYTHING):  # what was offered stays known
+        session = server.session()
     with server.http_connection() as http:
         for number in range(SUBSCRIPTIONS + 1):
             http.post({"jsonrpc": "2.0", "id": number, "method": "resources/subscribe", "params": {"uri": "a:%d" % number}},
@@ -124,11 +125,12 @@ def rss(pid):
 
 def test_F7_events_that_nobody_fetches_have_a_limit(server):
     """Whoever asks for a stream and does not read it loses it; the editor is not held up, and nothing grows."""
+    editor = server.editor(capabilities=EVERYTHING)
     session = server.session()
     text = json.dumps({"jsonrpc": "2.0", "method": "notifications/message",
                        "params": {"level": "error", "data": "x" * (1 << 20)}}).encode()
     unmasked = frame(FIN | TEXT, key=b"\0\0\0\0", length=len(text)) + text
-    with server.editor() as editor, session.stream() as stream:
+    with editor, session.stream() as stream:
         before = rss(server.pid)
         for _ in range(40):
             editor.raw.send(unmasked)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from served import MODERN, Served
+from served import EVERYTHING, MODERN, Served
 from websocket import CLOSE, FIN, close_payload
 
 ALL = {"sampling": {}, "elicitation": {}, "roots": {}}
@@ -39,12 +39,13 @@ def test_F7_without_an_editor(server, era):
     run = server.session().request if era == "legacy" else server.modern
     names = [tool["name"] for tool in run("tools/list").json["result"]["tools"]]
     assert names == ["editors_list", "editor_select"]
-    for method, key in [("resources/list", "resources"), ("resources/templates/list", "resourceTemplates"),
-                        ("prompts/list", "prompts")]:
-        assert run(method).json["result"][key] == []
+    for method, params in [("resources/list", {}), ("resources/templates/list", {}), ("resources/read", {"uri": "a:b"}),
+                           ("prompts/list", {}), ("prompts/get", {"name": "p"}), ("completion/complete", {})]:
+        answer = run(method, params)
+        assert answer.json["error"]["code"] == -32601 and "no Godot editor" in answer.json["error"]["message"]
+        assert answer.status == (200 if era == "legacy" else 404)
     result = run("tools/call", {"name": "scene_open"}).json["result"]
     assert result["isError"] and "No Godot editor is connected" in result["content"][0]["text"]
-    assert "No Godot editor" in run("resources/read", {"uri": "a:b"}).json["error"]["message"]
     assert run("tools/call", {"name": "editors_list"}).json["result"]["structuredContent"] == {"editors": []}
 
 
@@ -114,7 +115,7 @@ def test_F7_call_and_answer(server, era):
 @both
 def test_F7_unknown_names(server, era):
     run = server.session().request if era == "legacy" else server.modern
-    with server.editor():
+    with server.editor(capabilities=EVERYTHING):
         for method in ("tools/call", "prompts/get"):
             assert run(method, {"name": "nothing"}).json["error"]["code"] == -32602
         answer = run("what/is/this")
@@ -132,10 +133,11 @@ def test_F7_an_editor_that_is_still_starting_has_no_tools_yet(server, era):
 
 @both
 def test_F7_lists_have_one_page(server, era):
-    run = server.session().request if era == "legacy" else server.modern
-    for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
-        assert "nextCursor" not in run(method).json["result"]
-        assert run(method, {"cursor": "x"}).json["error"]["code"] == -32602
+    with server.editor(capabilities=EVERYTHING):
+        run = server.session().request if era == "legacy" else server.modern
+        for method in ("tools/list", "resources/list", "resources/templates/list", "prompts/list"):
+            assert "nextCursor" not in run(method).json["result"]
+            assert run(method, {"cursor": "x"}).json["error"]["code"] == -32602
 
 
 def test_F7_arguments_that_headers_repeat(server):
@@ -168,7 +170,7 @@ def test_F7_errors_of_the_editor(server, era):
 def test_F7_resource_that_is_not_there(server, era):
     """It has another number in each era, whichever the editor uses."""
     for code in (-32002, -32602):
-        with server.editor() as editor:
+        with server.editor(capabilities={"resources": {}}) as editor:
             http = (server.session().begin if era == "legacy" else server.modern_begin)("resources/read", {"uri": "a:b"})
             with http:
                 call = editor.call("resources/read")
@@ -206,8 +208,8 @@ def test_F7_what_was_sent_ahead_waits_for_the_end_of_all(server):
 class call_ready:
     """An editor that has been given a call, and the connection that waits for the answer."""
 
-    def __init__(self, server, era, **more):
-        self.editor = server.editor()
+    def __init__(self, server, era, editor=None, **more):
+        self.editor = editor or server.editor()
         self.http = call_begin(server, era, **more)
         self.editor.at = self.editor.call()
 
@@ -272,11 +274,12 @@ def test_F7_progress_only_upwards_and_only_if_wanted(server, era):
     ("legacy", None, ["info", "error"]), ("legacy", "error", ["error"]), ("legacy", "debug", ["debug", "info", "error"]),
     ("modern", None, []), ("modern", "info", ["info", "error"])])
 def test_F7_log_messages(server, era, level, seen):
+    editor = server.editor(capabilities=EVERYTHING)
     session = server.session() if era == "legacy" else None
     if session and level:
         assert session.request("logging/setLevel", {"level": level}).json["result"] == {}
     meta = {"io.modelcontextprotocol/logLevel": level} if level and era == "modern" else None
-    with call_ready(server, era, session=session, meta=meta) as (editor, http):
+    with call_ready(server, era, editor, session=session, meta=meta) as (editor, http):
         for name in ("debug", "info", "error", "nonsense"):
             editor.notify("notifications/message", {"call": editor.at["id"], "level": name, "data": name})
         editor.say(editor.at, "done")
@@ -519,8 +522,9 @@ def test_F7_several_editors(server):
 
 def test_F7_editors_do_not_speak_for_each_other(server):
     """What one says of a call of another, or of its own account while another is the active one, goes nowhere."""
+    one, two = (server.editor(pid=pid, project=name, capabilities=EVERYTHING) for pid, name in ((1, "One"), (2, "Two")))
     session = server.session(**ALL)
-    with server.editor(pid=1, project="One") as one, server.editor(pid=2, project="Two") as two, session.stream() as stream:
+    with one, two, session.stream() as stream:
         session.request("resources/subscribe", {"uri": "a:b"})
         one.call("resources/subscribe")
         session.request("logging/setLevel", {"level": "error"})
@@ -553,7 +557,7 @@ def test_F7_what_cannot_be_registered_is_left_out(server):
         assert [tool["name"] for tool in session.request("tools/list").json["result"]["tools"]] == [
             "editors_list", "editor_select", "good"]
         assert session.request("prompts/list").json["result"]["prompts"] == [{"name": "p"}]
-        assert session.request("resources/list").json["result"]["resources"] == []
+        assert session.request("resources/list").json["error"]["code"] == -32601
         server.expect("entry 1 of tools .editors_list. is not valid, or there twice")
 
 
@@ -603,6 +607,8 @@ def listen(server, **wanted):
 
 def test_F7_changes_are_told(server):
     """Each to those who want to know, once, and only real ones."""
+    with server.editor(prompts=[{"name": "q"}]) as before:
+        before.request("tests/sync", {})
     session = server.session()
     with session.stream() as stream, listen(server, toolsListChanged=True) as tools, \
             listen(server, promptsListChanged=True) as prompts, server.editor() as editor:
@@ -619,10 +625,69 @@ def test_F7_changes_are_told(server):
         assert stream.event()["method"] == "notifications/tools/list_changed"
 
 
+@both
+def test_F7_what_was_registered_is_promised_and_nothing_else(server, era):
+    """Tools always, since editors come later; the rest once an editor has registered it, and as far as it has."""
+    def promised():
+        if era == "legacy":
+            return server.session().answer.json["result"]["capabilities"]
+        return server.modern("server/discover").json["result"]["capabilities"]
+
+    tools, changes = {"tools": {"listChanged": True}}, {"listChanged": True}
+    assert promised() == tools
+    with server.editor() as editor:
+        assert promised() == tools
+        for registered, more in [({"resourceTemplates": [{"uriTemplate": "a:{b}", "name": "a"}]}, {"resources": changes}),
+                                 ({"prompts": [{"name": "p"}]}, {"prompts": changes}),
+                                 ({"capabilities": {"resources": {"subscribe": True}}},
+                                  {"resources": {"subscribe": True, "listChanged": True}}),
+                                 ({"capabilities": {"logging": {}}}, {"logging": {}}),
+                                 ({"capabilities": {"completions": {}}}, {"completions": {}})]:
+            editor.notify("editor/register", registered)
+            editor.request("tests/sync", {})
+            tools.update(more)
+            assert promised() == tools
+    assert promised() == tools  # the editor may come back
+
+
+def test_F7_what_was_not_promised_is_not_told(server):
+    """A client that was there before gets what it asks for, and hears only of what it was promised."""
+    early = server.session()
+    with early.stream() as stream, server.modern_begin("subscriptions/listen", {"notifications": {
+            "toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["a:b"]}}) as listening:
+        assert listening.head()[0] == 200
+        assert listening.event()["params"]["notifications"] == {"toolsListChanged": True}
+        for method, params in (("resources/subscribe", {"uri": "a:b"}), ("logging/setLevel", {"level": "debug"})):
+            assert early.request(method, params).json["error"]["code"] == -32601
+        with server.editor(prompts=[{"name": "p"}], capabilities=EVERYTHING) as editor:
+            assert early.request("prompts/list").json["result"]["prompts"] == [{"name": "p"}]
+            editor.notify("notifications/message", {"level": "error", "data": "x"})
+            late = server.session()
+            with late.stream() as other:
+                editor.notify("notifications/message", {"level": "error", "data": "y"})
+                assert other.event()["params"]["data"] == "y"
+        for http in (stream, listening):  # the editor came and went
+            for _ in range(2):
+                assert http.event()["method"] == "notifications/tools/list_changed"
+            assert not http.data and http.is_open(0)
+
+
+def test_F7_who_cannot_tell_of_changes_is_not_asked_to(server):
+    with server.editor(pid=1, capabilities=EVERYTHING) as able, server.editor(pid=2, capabilities={"resources": {}}) as other:
+        session = server.session()
+        other.notify("editor/active")
+        assert other.is_silent()
+        assert session.request("resources/subscribe", {"uri": "a:b"}).json["result"] == {}
+        assert other.is_silent()
+        able.notify("editor/active")
+        assert able.call("resources/subscribe")["params"]["uri"] == "a:b"
+
+
 def test_F7_resources_that_are_watched(server):
     """The editor watches what somebody wants to hear of, as long as somebody does."""
+    editor = server.editor(capabilities=EVERYTHING)
     session = server.session()
-    with server.editor() as editor, session.stream() as stream:
+    with editor, session.stream() as stream:
         assert session.request("resources/subscribe", {"uri": "a:b"}).json["result"] == {}
         assert editor.call("resources/subscribe")["params"]["uri"] == "a:b"
         with listen(server, resourceSubscriptions=["a:b", "a:c"]) as http:
@@ -632,7 +697,7 @@ def test_F7_resources_that_are_watched(server):
             assert [http.event()["params"]["uri"], http.event()["params"]["uri"]] == ["a:b", "a:c"]
             assert stream.event() == {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "a:b"}}
         assert editor.call("resources/unsubscribe")["params"]["uri"] == "a:c"
-        with server.editor(pid=2) as other:
+        with server.editor(pid=2, capabilities=EVERYTHING) as other:
             other.notify("editor/active")
             assert other.call("resources/subscribe")["params"]["uri"] == "a:b"
         assert editor.call("resources/subscribe")["params"]["uri"] == "a:b"
@@ -681,8 +746,8 @@ def test_F7_what_clients_say_of_themselves_is_kept_only_if_it_is_small(server):
                 assert len(call["params"]["context"]["capabilities"]) == (0 if padding else 1)
                 editor.say(call, "done")
                 assert http.answer().status == 200
-        session = server.session()
-        answer = session.request("resources/subscribe", {"uri": "a:" + "b" * 5000}).json
+    with server.editor(capabilities=EVERYTHING):
+        answer = server.session().request("resources/subscribe", {"uri": "a:" + "b" * 5000}).json
         assert "too long" in answer["error"]["message"]
 
 

@@ -239,6 +239,10 @@ def tool(name, **more):
     return dict({"name": name, "description": "A tool.", "inputSchema": {"type": "object"}}, **more)
 
 
+# What an editor can offer beside tools: for its `capabilities`.
+EVERYTHING = {"resources": {"subscribe": True}, "prompts": {}, "completions": {}, "logging": {}}
+
+
 class Editor:
     """An editor's connection: what the server sends is read when the test asks for it."""
 

@@ -4,13 +4,25 @@
 
 #include "serve/relay/calls.h"
 #include "serve/relay/editors.h"
+#include "sessions.h"
 #include "stateless_check.h"
 #include "utf8.h"
 
-const char mcp_capabilities[] =
-    "\"capabilities\":{\"tools\":{\"listChanged\":true},"
-    "\"resources\":{\"subscribe\":true,\"listChanged\":true},"
-    "\"prompts\":{\"listChanged\":true},\"logging\":{},\"completions\":{}}";
+/* Tools are always promised: editors come later, and a client that was told of none never asks. */
+void mcp_add_capabilities(struct buffer *out, unsigned offers) {
+    buffer_add_literal(out, "\"capabilities\":{\"tools\":{\"listChanged\":true}");
+    if (offers & OFFER_SUBSCRIBE)
+        buffer_add_literal(out, ",\"resources\":{\"subscribe\":true,\"listChanged\":true}");
+    else if (offers & OFFER_RESOURCES)
+        buffer_add_literal(out, ",\"resources\":{\"listChanged\":true}");
+    if (offers & OFFER_PROMPTS)
+        buffer_add_literal(out, ",\"prompts\":{\"listChanged\":true}");
+    if (offers & OFFER_LOGGING)
+        buffer_add_literal(out, ",\"logging\":{}");
+    if (offers & OFFER_COMPLETIONS)
+        buffer_add_literal(out, ",\"completions\":{}");
+    buffer_add_char(out, '}');
+}
 
 unsigned mcp_capabilities_of(const json_t *capabilities) {
     unsigned bits = 0;
@@ -30,6 +42,18 @@ int mcp_log_level(const char *name) {
         if (strcmp(names[i], name) == 0)
             return i;
     return -1;
+}
+
+bool mcp_is_offered(struct mcp_request *request, unsigned offer) {
+    const struct mcp_session *session = request->session;
+    unsigned offers = request->serve->offers | (session ? session->promised : 0);
+    if ((offers & offer) == offer)
+        return true;
+    mcp_reply_error(request, RPC_METHOD_NOT_FOUND,
+                    "no Godot editor has registered anything for this method; the capabilities of "
+                    "this server tell what there is",
+                    NULL);
+    return false;
 }
 
 /* ---- methods of both eras ---- */
@@ -177,23 +201,30 @@ static void list_prompts(struct mcp_request *request) {
     reply_list(request, LIST_PROMPTS);
 }
 
-bool mcp_run_shared(struct mcp_request *request) {
-    static const struct {
-        const char *name;
-        void (*run)(struct mcp_request *request);
-    } methods[] = {
-        {"tools/list", list_tools},         {"tools/call", call_tool},
-        {"resources/list", list_resources}, {"resources/templates/list", list_templates},
-        {"resources/read", read_resource},  {"prompts/list", list_prompts},
-        {"prompts/get", get_prompt},        {"completion/complete", complete},
-    };
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if (strcmp(methods[i].name, request->message.method) == 0) {
+bool mcp_run(struct mcp_request *request, const struct mcp_method *methods, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(methods[i].name, request->message.method) != 0)
+            continue;
+        if (mcp_is_offered(request, methods[i].offer))
             methods[i].run(request);
-            return true;
-        }
+        return true;
     }
     return false;
+}
+
+void mcp_run_shared(struct mcp_request *request) {
+    static const struct mcp_method methods[] = {
+        {"tools/list", list_tools, 0},
+        {"tools/call", call_tool, 0},
+        {"resources/list", list_resources, OFFER_RESOURCES},
+        {"resources/templates/list", list_templates, OFFER_RESOURCES},
+        {"resources/read", read_resource, OFFER_RESOURCES},
+        {"prompts/list", list_prompts, OFFER_PROMPTS},
+        {"prompts/get", get_prompt, OFFER_PROMPTS},
+        {"completion/complete", complete, OFFER_COMPLETIONS},
+    };
+    if (!mcp_run(request, methods, sizeof methods / sizeof methods[0]))
+        mcp_reply_error(request, RPC_METHOD_NOT_FOUND, "there is no such method", NULL);
 }
 
 /* ---- the endpoint ---- */

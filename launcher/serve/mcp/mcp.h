@@ -44,8 +44,18 @@ struct mcp_request {
 void mcp_on_request(void *context, struct http_connection *connection,
                     const struct http_request *request);
 
-/* Runs a method that both eras have. False: there is none of this name. */
-bool mcp_run_shared(struct mcp_request *request);
+/* A method, and what an editor must have offered for it to be there; 0: nothing. */
+struct mcp_method {
+    const char *name;
+    void (*run)(struct mcp_request *request);
+    unsigned offer;
+};
+
+/* Runs the method of this name, if it is there. False: none of these has the name. */
+bool mcp_run(struct mcp_request *request, const struct mcp_method *methods, size_t count);
+
+/* The same with those that both eras have; answers if there is none of this name. */
+void mcp_run_shared(struct mcp_request *request);
 
 /* ---- mcp_reply.c: answers ---- */
 
@@ -97,8 +107,12 @@ void modern_post(struct mcp_request *request);
 /* Whether the request belongs to the modern era. */
 bool modern_is_meant(const char *version_header, const json_t *meta);
 
-/* {"experimental":…}: what the server can do, as members of a JSON object. */
-extern const char mcp_capabilities[];
+/* "capabilities":{…} for a client that is promised these offers. */
+void mcp_add_capabilities(struct buffer *out, unsigned offers);
+
+/* Whether the client may ask for it: an editor has offered it, or its session was promised it
+ * before the server restarted. If not, the request has been answered: there is no such method. */
+bool mcp_is_offered(struct mcp_request *request, unsigned offer);
 
 /* What a client that declares these capabilities can be asked for. */
 unsigned mcp_capabilities_of(const json_t *capabilities);

@@ -17,14 +17,15 @@ static void empty(struct mcp_request *request) {
 
 /* ---- initialize ---- */
 
-static void write_initialized(struct buffer *out, const struct serve *serve, const json_t *id,
-                              unsigned version) {
-    const char *instructions = serve->active ? serve->active->instructions : NULL;
+static void write_initialized(struct buffer *out, const struct mcp_session *session,
+                              const json_t *id) {
+    const struct editor *editor = session->serve->active;
+    const char *instructions = editor ? editor->instructions : NULL;
     rpc_add_result_begin(out, id);
     buffer_add_literal(out, "{\"protocolVersion\":\"");
-    buffer_add_text(out, session_versions[version]);
+    buffer_add_text(out, session_versions[session->version]);
     buffer_add_literal(out, "\",");
-    buffer_add_text(out, mcp_capabilities);
+    mcp_add_capabilities(out, session->promised);
     buffer_add_literal(out,
                        ",\"serverInfo\":{\"name\":\"tether\",\"title\":\"Tether\",\"version\":\"");
     buffer_add_text(out, tether_version);
@@ -56,7 +57,7 @@ static void initialize(struct mcp_request *request) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "no session can be had now", NULL);
         return;
     }
-    write_initialized(&out, serve, request->message.id, session->version);
+    write_initialized(&out, session, request->message.id);
     snprintf(header, sizeof header, "Mcp-Session-Id: %s\r\n", session->id);
     http_reply(request->connection, 200, header, "application/json", out.data, out.length);
     buffer_finish(&out);
@@ -110,23 +111,14 @@ static void unsubscribe(struct mcp_request *request) {
 }
 
 static void run(struct mcp_request *request) {
-    static const struct {
-        const char *name;
-        void (*run)(struct mcp_request *request);
-    } methods[] = {
-        {"ping", empty},
-        {"logging/setLevel", set_level},
-        {"resources/subscribe", subscribe},
-        {"resources/unsubscribe", unsubscribe},
+    static const struct mcp_method methods[] = {
+        {"ping", empty, 0},
+        {"logging/setLevel", set_level, OFFER_LOGGING},
+        {"resources/subscribe", subscribe, OFFER_SUBSCRIBE},
+        {"resources/unsubscribe", unsubscribe, OFFER_SUBSCRIBE},
     };
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if (strcmp(methods[i].name, request->message.method) == 0) {
-            methods[i].run(request);
-            return;
-        }
-    }
-    if (!mcp_run_shared(request))
-        mcp_reply_error(request, RPC_METHOD_NOT_FOUND, "there is no such method", NULL);
+    if (!mcp_run(request, methods, sizeof methods / sizeof methods[0]))
+        mcp_run_shared(request);
 }
 
 static void notified(struct mcp_request *request) {

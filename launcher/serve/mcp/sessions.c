@@ -6,7 +6,8 @@
 #include "serve/relay/calls.h"
 #include "subscriptions.h"
 
-enum { SELF_MOST = 4096 }; /* bytes of what a client says of itself */
+enum { SELF_MOST = 4096 };    /* bytes of what a client says of itself */
+enum { CAPABILITY_BITS = 3 }; /* in the second byte of an id; the others are offers */
 enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16, RANDOM_TEXT_AT = 4 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
@@ -103,7 +104,8 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
     session->serve = serve;
     memcpy(session->bytes, bytes, SESSION_ID_BYTES);
     session->version = bytes[0];
-    session->capabilities = bytes[1];
+    session->capabilities = bytes[1] & ((1U << CAPABILITY_BITS) - 1);
+    session->promised = bytes[1] >> CAPABILITY_BITS;
     session->log_level = 1;
     session->used = ++serve->session_clock;
     session->next = *bucket;
@@ -154,7 +156,8 @@ static void write_context(struct mcp_session *session, const json_t *client,
 struct mcp_session *session_create(struct serve *serve, unsigned version, const json_t *params) {
     json_t *client = json_object_get(params, "clientInfo");
     json_t *declared = json_object_get(params, "capabilities");
-    uint8_t bytes[SESSION_ID_BYTES] = {(uint8_t)version, (uint8_t)mcp_capabilities_of(declared)};
+    unsigned known = mcp_capabilities_of(declared) | serve->offers << CAPABILITY_BITS;
+    uint8_t bytes[SESSION_ID_BYTES] = {(uint8_t)version, (uint8_t)known};
     char id[SESSION_ID_TEXT];
     struct mcp_session *session;
     if (os_random(bytes + RANDOM_AT, RANDOM_BYTES) < 0)

@@ -1,8 +1,9 @@
 /* Sessions of the legacy era.
  *
- * A session's id says all that we must know of it (version, what its client can be asked for) and
- * is sealed with a key that outlives this process: a server that was restarted goes on with the
- * sessions of its predecessor as if nothing had happened. Only ended ones are remembered. */
+ * A session's id says all that we must know of it (version, what its client can be asked for and
+ * was promised) and is sealed with a key that outlives this process: a server that was restarted
+ * goes on with the sessions of its predecessor as if nothing had happened. Only ended ones are
+ * remembered. */
 #ifndef TETHER_SERVE_MCP_SESSIONS_H
 #define TETHER_SERVE_MCP_SESSIONS_H
 
@@ -17,6 +18,7 @@ struct mcp_session {
     uint8_t bytes[SESSION_ID_BYTES];
     uint64_t used; /* by the session clock */
     unsigned version, capabilities;
+    unsigned promised;     /* offers that its client was told of; it hears of no others */
     struct buffer context; /* what editors are told of its client, as JSON */
     int log_level;
     struct http_connection *stream; /* of GET, or NULL */

@@ -30,7 +30,7 @@ static void discover(struct mcp_request *request) {
     struct buffer members = {0};
     buffer_add_literal(&members, "\"supportedVersions\":[\"" MCP_MODERN
                                  "\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"],");
-    buffer_add_text(&members, mcp_capabilities);
+    mcp_add_capabilities(&members, serve->offers);
     if (serve->active && serve->active->instructions) {
         json_t *text = json_string(serve->active->instructions);
         buffer_add_literal(&members, ",\"instructions\":");
@@ -42,13 +42,12 @@ static void discover(struct mcp_request *request) {
 }
 
 static void run(struct mcp_request *request) {
-    const char *method = request->message.method;
-    if (strcmp(method, "server/discover") == 0)
-        discover(request);
-    else if (strcmp(method, "subscriptions/listen") == 0)
-        listen_start(request);
-    else if (!mcp_run_shared(request))
-        mcp_reply_error(request, RPC_METHOD_NOT_FOUND, "Method not found", NULL);
+    static const struct mcp_method methods[] = {
+        {"server/discover", discover, 0},
+        {"subscriptions/listen", listen_start, 0},
+    };
+    if (!mcp_run(request, methods, sizeof methods / sizeof methods[0]))
+        mcp_run_shared(request);
 }
 
 void modern_post(struct mcp_request *request) {

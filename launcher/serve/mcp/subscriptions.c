@@ -58,12 +58,19 @@ static void tell_listener(struct listener *listener, const char *method, json_t 
     buffer_finish(&out);
 }
 
+static bool is_offered(const struct serve *serve, unsigned offer) {
+    return (serve->offers & offer) == offer;
+}
+
+/* What nobody offers is not agreed to. */
 static void read_filter(struct listener *listener, const json_t *wanted) {
     const json_t *uri;
     size_t i;
     for (int kind = 0; kind < LIST_COUNT; kind++)
-        listener->lists[kind] =
-            filters[kind] && json_is_true(json_object_get(wanted, filters[kind]));
+        listener->lists[kind] = filters[kind] && is_offered(listener->serve, list_offer(kind)) &&
+                                json_is_true(json_object_get(wanted, filters[kind]));
+    if (!is_offered(listener->serve, OFFER_SUBSCRIBE))
+        return;
     json_array_foreach(json_object_get(wanted, "resourceSubscriptions"), i, uri) {
         const char *text = json_string_value(uri);
         if (!text || strlen(text) > SERVE_URI_MOST ||
@@ -127,15 +134,22 @@ void listen_finish(struct serve *serve) {
 
 /* ---- lists ---- */
 
+struct changed {
+    unsigned offer;
+    struct buffer message;
+};
+
 static void tell_session(struct mcp_session *session, void *context) {
-    session_tell(session, context);
+    const struct changed *changed = context;
+    if ((session->promised & changed->offer) == changed->offer)
+        session_tell(session, &changed->message);
 }
 
 void listen_list_changed(struct serve *serve, enum list_kind kind) {
-    struct buffer out = {0};
-    rpc_add_notification(&out, changed_methods[kind], NULL);
-    sessions_each(serve, tell_session, &out);
-    buffer_finish(&out);
+    struct changed changed = {.offer = list_offer(kind)};
+    rpc_add_notification(&changed.message, changed_methods[kind], NULL);
+    sessions_each(serve, tell_session, &changed);
+    buffer_finish(&changed.message);
     for (struct listener *listener = serve->listeners, *next; listener; listener = next) {
         next = listener->next;
         if (listener->lists[kind])
@@ -146,7 +160,7 @@ void listen_list_changed(struct serve *serve, enum list_kind kind) {
 /* ---- resources ---- */
 
 static void tell_editor(struct serve *serve, const char *method, const char *uri) {
-    if (serve->active)
+    if (serve->active && (serve->active->offers & OFFER_SUBSCRIBE))
         editor_tell(serve->active, ++serve->last_call, method, json_pack("{s:s}", "uri", uri));
 }
 

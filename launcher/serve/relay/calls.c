@@ -417,14 +417,14 @@ struct logged {
 
 static void log_to_session(struct mcp_session *session, void *context) {
     const struct logged *logged = context;
-    if (logged->level >= session->log_level)
+    if ((session->promised & OFFER_LOGGING) && logged->level >= session->log_level)
         session_tell(session, logged->message);
 }
 
 static bool wants_log(const struct call *call, int level) {
     if (call->modern)
         return call->log_level >= 0 && level >= call->log_level;
-    return level >= call->session->log_level;
+    return (call->session->promised & OFFER_LOGGING) && level >= call->session->log_level;
 }
 
 static void log_message(struct editor *editor, json_t *params) {
@@ -432,7 +432,8 @@ static void log_message(struct editor *editor, json_t *params) {
     struct logged logged = {mcp_log_level(rpc_text(params, "level")), &out};
     struct call *call = call_named(editor, params);
     bool about_call = json_object_get(params, "call") != NULL;
-    if (logged.level < 0 || !json_object_get(params, "data") || (about_call && !call))
+    if (!(editor->offers & OFFER_LOGGING) || logged.level < 0 || !json_object_get(params, "data") ||
+        (about_call && !call))
         return;
     json_object_del(params, "call");
     rpc_add_notification(&out, "notifications/message", json_incref(params));

@@ -19,6 +19,7 @@ struct editor {
     char name[128]; /* for people: the project, and the pid */
     json_t *hello;
     json_t *lists[LIST_COUNT]; /* arrays, or NULL */
+    unsigned offers;           /* beside tools */
     char *instructions;
     uint64_t number, activated;
 };
@@ -58,15 +59,18 @@ json_t *editor_json(const struct editor *editor);
 
 void editors_finish(struct serve *serve);
 
-/* ---- lists.c ---- */
+/* ---- offers.c ---- */
 
 /* Writes the lists anew, and tells who wants to know of those that changed. */
 void lists_update(struct serve *serve);
 
+/* What a list takes to be there for clients: an offer's bit; 0: it always is. */
+unsigned list_offer(enum list_kind kind);
+
 /* Takes over what an editor registers; what is not usable is left out, with a line on stderr. */
 void lists_register(struct editor *editor, const json_t *params);
 
-/* ---- builtin.c ---- */
+/* ---- own_tools.c ---- */
 
 /* The definitions of our own tools: JSON objects, separated by commas. */
 extern const char builtin_tools[];

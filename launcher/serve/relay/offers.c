@@ -12,12 +12,17 @@ static const struct {
     const char *name;    /* as the protocol calls the list */
     const char *key;     /* what an entry must have */
     const char *another; /* and what else; NULL: nothing */
+    unsigned offer;
 } kinds[LIST_COUNT] = {
-    [LIST_TOOLS] = {"tools", "name", "inputSchema"},
-    [LIST_RESOURCES] = {"resources", "uri", "name"},
-    [LIST_TEMPLATES] = {"resourceTemplates", "uriTemplate", "name"},
-    [LIST_PROMPTS] = {"prompts", "name", NULL},
+    [LIST_TOOLS] = {"tools", "name", "inputSchema", 0},
+    [LIST_RESOURCES] = {"resources", "uri", "name", OFFER_RESOURCES},
+    [LIST_TEMPLATES] = {"resourceTemplates", "uriTemplate", "name", OFFER_RESOURCES},
+    [LIST_PROMPTS] = {"prompts", "name", NULL, OFFER_PROMPTS},
 };
+
+unsigned list_offer(enum list_kind kind) {
+    return kinds[kind].offer;
+}
 
 /* ---- writing ---- */
 
@@ -116,6 +121,27 @@ static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
     return list;
 }
 
+/* What the editor says that it can do; lists that have something in them say it, too. */
+static unsigned offers_of(const struct editor *editor, const json_t *can) {
+    static const struct {
+        const char *key;
+        unsigned offer;
+    } keys[] = {{"resources", OFFER_RESOURCES},
+                {"prompts", OFFER_PROMPTS},
+                {"completions", OFFER_COMPLETIONS},
+                {"logging", OFFER_LOGGING}};
+    unsigned offers = editor->offers;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (json_is_object(json_object_get(can, keys[i].key)))
+            offers |= keys[i].offer;
+    if (json_is_true(json_object_get(json_object_get(can, "resources"), "subscribe")))
+        offers |= OFFER_SUBSCRIBE;
+    for (int i = 0; i < LIST_COUNT; i++)
+        if (json_array_size(editor->lists[i]) > 0)
+            offers |= kinds[i].offer;
+    return offers;
+}
+
 void lists_register(struct editor *editor, const json_t *params) {
     const json_t *instructions = json_object_get(params, "instructions");
     for (int i = 0; i < LIST_COUNT; i++) {
@@ -131,4 +157,6 @@ void lists_register(struct editor *editor, const json_t *params) {
         if (json_string_length(instructions) > 0)
             editor->instructions = strdup(json_string_value(instructions));
     }
+    editor->offers = offers_of(editor, json_object_get(params, "capabilities"));
+    editor->serve->offers |= editor->offers;
 }
