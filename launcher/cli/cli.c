@@ -155,7 +155,7 @@ static int take_own_server(struct options *options, struct own_server *own, char
     return 0;
 }
 
-static int run_command(const struct cli_command *command, char **argv, char **words) {
+static int run_command(const struct cli_command *command, char **words) {
     struct options options;
     struct own_server own;
     struct error err = {0};
@@ -166,9 +166,6 @@ static int run_command(const struct cli_command *command, char **argv, char **wo
     if ((command->scopes & SCOPE_START) && !options.command &&
         take_own_server(&options, &own, words, &err) < 0)
         return usage_error(command, err.message);
-    options.title = argv[0];
-    for (; *words; words++)
-        options.title_size = (size_t)(*words - argv[0]) + strlen(*words);
     return command->run(&options);
 }
 
@@ -195,7 +192,7 @@ static int run_words(int argc, char **argv) {
         return unknown_command(argv[1]);
     if (is_help_flag(argv[2]))
         return command_help(argv + 1);
-    return run_command(command, argv, argv + 2);
+    return run_command(command, argv + 2);
 }
 
 int cli_main(int argc, char **argv) {

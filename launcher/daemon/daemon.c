@@ -392,10 +392,10 @@ static void on_unstarted(void *context, const struct error *why) {
     daemon_feed(daemon, &event, NULL);
 }
 
-static void on_exited(void *context, const struct tree_exit *how) {
+static void on_exited(void *context, const struct os_exit *how) {
     struct daemon *daemon = context;
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_EXIT,
-                                    .success = !how->signalled && how->value == 0};
+                                    .success = !how->by_signal && how->value == 0};
     char text[96];
     daemon->facts.has_exited = true;
     daemon->facts.last_exit = *how;
@@ -620,8 +620,6 @@ int daemon_run(const struct options *options, bool foreground) {
     daemon->lock = OS_NO_HANDLE;
     daemon->result = (os_handle)options->result_handle;
     daemon->started_at = os_clock_ms();
-    daemon->supervisor.title = options->title;
-    daemon->supervisor.title_size = options->title_size;
     if (know_self(daemon, &err) < 0 || open_place(daemon, &err) < 0 || open_all(daemon, &err) < 0)
         return fail_early(daemon, &err);
     memory_survive(); /* from here on there is a server to keep */

@@ -31,7 +31,7 @@ enum {
 struct server_facts {
     int64_t started_at, ready_ms; /* ready_ms: -1 before it is ready */
     bool has_exited;
-    struct tree_exit last_exit;
+    struct os_exit last_exit;
     char last_lines[2048]; /* what the run that ended last had to say */
     json_t *command;       /* of the run that was started last, for others to see; or NULL */
     struct error failure;  /* why it could not be started; code 0: it could */
@@ -64,7 +64,7 @@ struct daemon {
     struct server_facts facts;
     enum lifecycle_failure told; /* in words, in the log, for this end of the server */
     bool ports_free;             /* as seen after the end */
-    bool ready_early;            /* the server said so before the guard told of its start */
+    bool ready_early;            /* the server said so before its start was told */
     bool owner_ended;            /* the handle's word, which /proc may lag behind */
     bool opened;                 /* the loop and all its handles are there */
     bool ended;

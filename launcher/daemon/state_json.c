@@ -14,12 +14,12 @@ enum { SESSIONS_BYTES = LINES_MAX - 24 * 1024 };
 
 /* ---- in words ---- */
 
-void status_exit_text(const struct tree_exit *how, char *out, size_t size) {
-    if (how->signalled)
-        snprintf(out, size, "was ended by signal %d (%s)%s", how->value, os_signal_name(how->value),
-                 how->dumped_core ? ", core dumped" : "");
+void status_exit_text(const struct os_exit *how, char *out, size_t size) {
+    if (how->by_signal)
+        snprintf(out, size, "was ended by signal %d (%s)%s", (int)how->value,
+                 os_signal_name((int)how->value), how->dumped_core ? ", core dumped" : "");
     else
-        snprintf(out, size, "exited with code %d", how->value);
+        snprintf(out, size, "exited with code %" PRId64, how->value);
 }
 
 static const char *plural(uint32_t count) {
@@ -119,8 +119,8 @@ static json_t *exit_json(const struct server_facts *facts) {
     status_exit_text(&facts->last_exit, text, sizeof text);
     return json_pack(
         "{s:o, s:o, s:s}", "code",
-        facts->last_exit.signalled ? json_null() : json_integer(facts->last_exit.value), "signal",
-        facts->last_exit.signalled ? json_integer(facts->last_exit.value) : json_null(), "text",
+        facts->last_exit.by_signal ? json_null() : json_integer(facts->last_exit.value), "signal",
+        facts->last_exit.by_signal ? json_integer(facts->last_exit.value) : json_null(), "text",
         text);
 }
 
@@ -222,14 +222,14 @@ json_t *status_json(const struct daemon *daemon, const char *type) {
     char why[160];
     uint32_t total;
     json_t *sessions = sessions_json(daemon, &total);
-    struct os_identity guard = supervisor_guard(&daemon->supervisor);
+    struct os_identity keeper = supervisor_keeper(&daemon->supervisor);
     status_why(daemon, why, sizeof why);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:s}",
                      "type", type, "version", tether_version, "instance", daemon->instance, "state",
                      lifecycle_server_name(daemon->life.server), "ownership",
                      lifecycle_ownership_name(daemon->life.ownership), "daemon",
-                     identity_json(daemon->self), "guard", identity_json(guard), "server",
-                     server_json(daemon), "guard_pid", (json_int_t)guard.pid, "owner",
+                     identity_json(daemon->self), "guard", identity_json(keeper), "server",
+                     server_json(daemon), "guard_pid", (json_int_t)keeper.pid, "owner",
                      owner_json(&daemon->life), "sessions", sessions, "sessions_total",
                      (json_int_t)total, "restarts", (json_int_t)daemon->life.restarts, "uptime_ms",
                      (json_int_t)(os_clock_ms() - daemon->started_at), "why", why);

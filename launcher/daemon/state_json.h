@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 struct daemon;
-struct tree_exit;
+struct os_exit;
 
 /* A new reference. */
 json_t *status_json(const struct daemon *daemon, const char *type);
@@ -20,6 +20,6 @@ void status_why(const struct daemon *daemon, char *out, size_t size);
 void status_failure(const struct daemon *daemon, char *out, size_t size);
 
 /* How a process ended: "exited with code 3", "was killed by signal 9 (Killed)". */
-void status_exit_text(const struct tree_exit *how, char *out, size_t size);
+void status_exit_text(const struct os_exit *how, char *out, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* One server at a time: its guard, its pipes, and what becomes of it.
+/* One server at a time: its tree of processes, its pipes, and what becomes of it.
  *
  * Carries out what the lifecycle decides and tells what happened; decides nothing itself. The
  * server's output is read all the time, so that a server never waits for us. */
@@ -9,16 +9,15 @@
 
 #include "environment.h"
 #include "log.h"
-#include "os/linux/guard.h"
-#include "os/os_wish.h"
+#include "os/os_tree.h"
 
 /* What the daemon is told. A run begins with `started` or `unstarted`; after `unstarted` nothing of
  * it is left, after `started` come `exited` and then `emptied`. */
 struct supervisor_events {
     void (*started)(void *context);
     void (*unstarted)(void *context, const struct error *why);
-    void (*exited)(void *context, const struct tree_exit *how);
-    void (*drained)(void *context); /* perhaps: see GUARD_DRAINED */
+    void (*exited)(void *context, const struct os_exit *how);
+    void (*drained)(void *context); /* perhaps: see os_tree_events */
     void (*emptied)(void *context);
 };
 
@@ -29,27 +28,19 @@ struct supervisor {
     void *context;
 
     bool running; /* something of the current run may be left */
-    struct guard guard;
-    struct supervisor_channel *channel;   /* the guard's reports */
+    struct os_tree *tree;
     struct supervisor_stream *streams[2]; /* stdout and stderr */
     os_handle stdin_handle;
     struct os_identity server; /* pid 0: its end has been seen, or it was never started */
-    struct text_list command;  /* of the current run */
-    struct error unstarted;    /* code 0: it was started */
-    uv_signal_t child_signal;  /* tells of orphans that came to us */
-    char *title;               /* our argument area, see guard_spec */
-    size_t title_size;
     char buffer[65536];
 };
 
-/* The loop, the log and the events are borrowed. The calling process becomes the adopter of all
- * that it starts. */
+/* The loop, the log and the events are borrowed. */
 int supervisor_init(struct supervisor *supervisor, uv_loop_t *loop, struct log *log,
                     const struct supervisor_events *events, void *context);
 
-/* Starts the server; the events tell the rest, from the loop. Nothing of an earlier run may be
- * left.
- */
+/* Starts the server; the events tell the rest, that it cannot be started at once. Nothing of an
+ * earlier run may be left. */
 void supervisor_start(struct supervisor *supervisor, const struct server_start *start,
                       const os_handle *listeners, size_t listener_count);
 
@@ -61,10 +52,10 @@ void supervisor_kill(struct supervisor *supervisor);
 /* Passes OS_WISH_USER1 or 2 on to the server's first process. */
 void supervisor_forward(struct supervisor *supervisor, enum os_wish wish);
 
-/* pid 0: there is none. */
-struct os_identity supervisor_guard(const struct supervisor *supervisor);
+/* Who ends the server if we cannot; pid 0: there is none. */
+struct os_identity supervisor_keeper(const struct supervisor *supervisor);
 
-/* Closes what belongs to the loop; the run must be over. */
+/* Closes what belongs to the loop. */
 void supervisor_finish(struct supervisor *supervisor);
 
 #endif

@@ -54,8 +54,6 @@ struct options {
     const char *ready_path;
     struct lifecycle_config config;
     const char *state_dir; /* TETHER_STATE_DIR, or NULL */
-    char *title;           /* our argument area, for the guard; not read from anywhere */
-    size_t title_size;
 
     bool json, watch, force, follow;
     int64_t line_count;

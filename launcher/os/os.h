@@ -82,9 +82,6 @@ struct os_process {
  * UV_EACCES: the start cannot be verified. UV_ENOSYS: no such handles here; poll os_liveness. */
 int os_process_open(struct os_process *process, const struct os_identity *identity);
 
-/* Sends the signal to exactly this process. UV_ESRCH: it has been reaped. */
-int os_process_signal(const struct os_process *process, int signal_number);
-
 /* Waits until the process has exited: 0, or UV_ETIMEDOUT. 0 ms asks without waiting, a negative
  * time waits for ever. It may be anybody's child; its status is not collected. */
 int os_process_wait(const struct os_process *process, int timeout_ms);

@@ -1,6 +1,6 @@
 /* One run of a program with all that it starts: a tree of processes that ends as a whole.
  *
- * Whoever holds an os_trees owns every process below: whatever the program starts, and however that
+ * Whoever holds an os_tree owns every process below: whatever the program starts, and however that
  * tries to get away, belongs to its tree. If this process dies, however it dies, the system or a
  * keeper ends the tree. How sure that is on this system os_tree_is_certain says.
  *
@@ -43,7 +43,8 @@ struct os_tree_spec {
 };
 
 /* A run begins with `started` or `unstarted`. After `unstarted` nothing of it is left; after
- * `started` come `exited` and then `emptied`. */
+ * `started` come `exited` and then `emptied`. A run whose keeper was killed before it could tell of
+ * the start has `emptied` alone. */
 struct os_tree_events {
     void (*started)(void *context, const struct os_identity *root);
     void (*unstarted)(void *context, const struct error *why);
@@ -60,7 +61,9 @@ struct os_tree;
  * starts from now on; there is one such place in a process. */
 int os_tree_create(struct os_tree **tree, uv_loop_t *loop, const struct os_tree_events *events,
                    void *context);
-void os_tree_destroy(struct os_tree *tree); /* the run, if there was one, is over */
+
+/* What may be left of a run is its keeper's from then on. */
+void os_tree_destroy(struct os_tree *tree);
 
 /* Begins a run; nothing of an earlier one is left. An error returned here is the whole of it, and
  * no event comes. */

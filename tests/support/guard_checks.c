@@ -21,25 +21,25 @@
 
 void check_start(struct harness *harness, const char *program, const char *what,
                  const char *argument, struct harness_options options) {
-    const char *const argv[] = {harness_program(program), what, argument, NULL};
+    const char *const words[] = {harness_program(program), what, argument, NULL};
 
-    options.argv = argv;
+    options.words = words;
     harness_start(harness, &options);
 }
 
 void check_start_as_nobody(struct harness *harness, const char *program, const char *what,
                            const char *argument) {
     /* The first descriptor that a server is given, so it is this number there. */
-    const char *const argv[] = {"/proc/self/fd/3", what, argument, NULL};
-    const int copy = harness_program_copy(program);
+    const char *const words[] = {"/proc/self/fd/3", what, argument, NULL};
+    const os_handle copy = harness_program_copy(program);
 
     assert_true(copy >= 0);
-    harness_start(harness, &(struct harness_options){.argv = argv,
-                                                     .listen_fds = &copy,
-                                                     .listen_names = &program,
-                                                     .listen_count = 1,
+    harness_start(harness, &(struct harness_options){.words = words,
+                                                     .listeners = &copy,
+                                                     .listener_names = &program,
+                                                     .listener_count = 1,
                                                      .prepare = check_be_nobody});
-    close(copy);
+    close((int)copy);
 }
 
 void check_start_probe(struct harness *harness, const char *what, const char *argument) {

@@ -133,16 +133,17 @@ static _Noreturn void daemon_loop(struct guard *guard, int control, int records)
 
 static _Noreturn void daemon_main(const struct harness_options *options, int control, int records,
                                   int output) {
-    struct guard_spec spec = {.argv = options->argv,
-                              .envp = options->envp,
-                              .cwd = options->cwd,
-                              .stdio = {-1, output, STDERR_FILENO},
-                              .listen_fds = options->listen_fds,
-                              .listen_names = options->listen_names,
-                              .listen_count = options->listen_count,
-                              .stop_grace_ms = options->grace_ms,
-                              .title = options->title,
-                              .title_size = options->title_size};
+    const struct os_tree_spec spec = {
+        .words = options->words,
+        .environment =
+            options->environment ? options->environment : (const char *const *)os_environment(),
+        .directory = options->directory,
+        .stdio = {OS_NO_HANDLE, output, STDERR_FILENO},
+        .listeners = options->listeners,
+        .listener_names = options->listener_names,
+        .listener_count = options->listener_count,
+        .orphan_grace_ms = options->grace_ms,
+    };
     struct harness_record record = {.type = HARNESS_STARTED};
     struct guard guard;
     struct error err;
@@ -150,7 +151,7 @@ static _Noreturn void daemon_main(const struct harness_options *options, int con
     tree_adopt_orphans();
     if (options->prepare)
         options->prepare();
-    if (guard_start(&spec, &guard, &err) < 0) {
+    if (guard_open(&guard, &err) < 0 || guard_start(&guard, &spec, &err) < 0) {
         fprintf(stderr, "%s\n", err.message);
         _exit(3);
     }

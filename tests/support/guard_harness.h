@@ -22,15 +22,13 @@ struct harness_record {
 };
 
 struct harness_options {
-    const char *const *argv;
-    const char *const *envp;
-    const char *cwd;
-    const int *listen_fds;
-    const char *const *listen_names;
-    size_t listen_count;
+    const char *const *words;
+    const char *const *environment; /* NULL: our own */
+    const char *directory;
+    const os_handle *listeners;
+    const char *const *listener_names;
+    size_t listener_count;
     uint32_t grace_ms;
-    char *title;
-    size_t title_size;
     void (*prepare)(void); /* runs in the daemon before it starts the guard */
 };
 

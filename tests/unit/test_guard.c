@@ -71,7 +71,7 @@ static void test_stop_leaves_nobody(void **state) {
     harness_command(&five.harness, 'k');
     harness_command(&five.harness, 'k');
     check_await(&five.harness, GUARD_ROOT_EXITED, &record);
-    assert_true(record.event.exit.signalled);
+    assert_true(record.event.exit.by_signal);
     assert_int_equal(record.event.exit.value, SIGKILL);
     check_await(&five.harness, GUARD_TREE_EMPTY, &record);
     check_done(&five.harness, true);
@@ -352,7 +352,7 @@ static void test_stopped_server_drains(void **state) {
     check_state(record.event.pid, 'T');
     harness_command(&harness, 't');
     check_await(&harness, GUARD_ROOT_EXITED, &record);
-    assert_false(record.event.exit.signalled);
+    assert_false(record.event.exit.by_signal);
     assert_int_equal(record.event.exit.value, 0);
     check_done(&harness, true);
     check_finish(&harness);
@@ -381,7 +381,7 @@ static void test_leftovers_are_told_and_ended(void **state) {
     assert_true(harness_lines(&harness, 2));
     harness_command(&harness, 't');
     check_await(&harness, GUARD_ROOT_EXITED, &record);
-    assert_true(record.event.exit.signalled);
+    assert_true(record.event.exit.by_signal);
     assert_int_equal(record.event.exit.value, SIGTERM);
     assert_true(harness_next(&harness, &record));
     assert_int_equal(record.type, GUARD_DRAINED);
@@ -462,7 +462,7 @@ static void test_refused_kill_is_told(void **state) {
     char directory[] = "/tmp/tether-guard-XXXXXX";
     char path[64];
     const char *const argv[] = {path, "owned", NULL};
-    struct harness_options options = {.argv = argv, .prepare = check_be_nobody};
+    struct harness_options options = {.words = argv, .prepare = check_be_nobody};
     struct harness_record record;
     struct harness harness;
     int server;

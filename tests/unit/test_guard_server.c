@@ -43,21 +43,20 @@ static void test_exit_code_and_signal_are_told_apart(void **state) {
 
     (void)state;
     record = exit_of("exit", "0");
-    assert_false(record.event.exit.signalled);
+    assert_false(record.event.exit.by_signal);
     assert_int_equal(record.event.exit.value, 0);
     record = exit_of("exit", "137");
-    assert_false(record.event.exit.signalled);
+    assert_false(record.event.exit.by_signal);
     assert_int_equal(record.event.exit.value, 137);
     record = exit_of("raise", "9");
-    assert_true(record.event.exit.signalled);
+    assert_true(record.event.exit.by_signal);
     assert_int_equal(record.event.exit.value, SIGKILL);
 }
 
-static void assert_exec_fails(const char *command, const char *cwd, enum guard_step step, int error,
-                              const char *word) {
-    const char *const argv[] = {command, NULL};
-    const struct guard_spec spec = {.argv = argv, .cwd = cwd};
-    struct harness_options options = {.argv = argv, .cwd = cwd};
+static void assert_exec_fails(const char *command, const char *directory, enum program_step step,
+                              int error, const char *word) {
+    const char *const words[] = {command, NULL};
+    struct harness_options options = {.words = words, .directory = directory};
     struct harness_record record;
     struct harness harness;
     struct error err;
@@ -67,9 +66,9 @@ static void assert_exec_fails(const char *command, const char *cwd, enum guard_s
     assert_int_equal(record.type, HARNESS_STARTED);
     assert_true(harness_next(&harness, &record));
     assert_int_equal(record.type, GUARD_EXEC_FAILED);
-    assert_int_equal(record.event.step, step);
-    assert_int_equal(record.event.error, error);
-    assert_int_equal(guard_explain(&record.event, &spec, &err), -error);
+    assert_int_equal(record.event.failure.step, step);
+    assert_int_equal(record.event.failure.error, error);
+    assert_int_equal(program_explain(&record.event.failure, command, directory, &err), -error);
     assert_non_null(strstr(err.message, command));
     assert_non_null(strstr(err.message, strerror(error)));
     assert_non_null(strstr(err.message, word));
@@ -82,10 +81,10 @@ static void assert_exec_fails(const char *command, const char *cwd, enum guard_s
 /* D6 */
 static void test_exec_failure_is_told(void **state) {
     (void)state;
-    assert_exec_fails("/nonexistent/server", NULL, GUARD_STEP_EXEC, ENOENT, "PATH");
-    assert_exec_fails("no-such-server-anywhere", NULL, GUARD_STEP_EXEC, ENOENT, "PATH");
-    assert_exec_fails("/etc/passwd", NULL, GUARD_STEP_EXEC, EACCES, "permission");
-    assert_exec_fails("sh", "/nonexistent", GUARD_STEP_CHDIR, ENOENT, "/nonexistent");
+    assert_exec_fails("/nonexistent/server", NULL, PROGRAM_STEP_EXEC, ENOENT, "PATH");
+    assert_exec_fails("no-such-server-anywhere", NULL, PROGRAM_STEP_EXEC, ENOENT, "PATH");
+    assert_exec_fails("/etc/passwd", NULL, PROGRAM_STEP_EXEC, EACCES, "permission");
+    assert_exec_fails("sh", "/nonexistent", PROGRAM_STEP_DIRECTORY, ENOENT, "/nonexistent");
 }
 
 /* What the daemon itself has must not show in the server. */
@@ -135,13 +134,14 @@ static void report_start(struct harness *harness, struct harness_options options
 
 /* D5, and what a server may expect of whoever starts it. */
 static void test_server_inherits_nothing_else(void **state) {
-    const char *const envp[] = {"PROBE=1 2", "LISTEN_FDS=7", "LISTEN_PID=1", NULL};
+    const char *const variables[] = {"PROBE=1 2", "LISTEN_FDS=7", "LISTEN_PID=1", NULL};
     struct harness harness;
     char line[128];
     int pid;
 
     (void)state;
-    report_start(&harness, (struct harness_options){.envp = envp, .cwd = "/proc"}, &pid);
+    report_start(&harness, (struct harness_options){.environment = variables, .directory = "/proc"},
+                 &pid);
     check_says(&harness, "fds 0 1 2");
     snprintf(line, sizeof line, "pid %d group %d session %d", pid, pid, pid);
     check_says(&harness, line);
@@ -158,49 +158,54 @@ static void test_server_inherits_nothing_else(void **state) {
 /* F5 */
 static void test_sockets_are_handed_down(void **state) {
     const char *const names[] = {"http", "ws"};
-    const char *const envp[] = {"LISTEN_FDS=7", "LISTEN_PID=1", "PROBE=x", "LISTEN_FDNAMES=z",
-                                NULL};
-    int fds[2] = {listen_on_loopback(), listen_on_loopback()};
-    struct harness_options options = {.envp = envp, .listen_fds = fds, .listen_count = 2};
+    const char *const variables[] = {"LISTEN_FDS=7", "LISTEN_PID=1", "PROBE=x", "LISTEN_FDNAMES=z",
+                                     NULL};
+    os_handle fds[2] = {listen_on_loopback(), listen_on_loopback()};
+    struct harness_options options = {
+        .environment = variables, .listeners = fds, .listener_count = 2};
     struct harness harness;
     char line[64];
     int pid;
 
     (void)state;
-    options.listen_names = names;
+    options.listener_names = names;
     report_start(&harness, options, &pid);
     check_says(&harness, "fds 0 1 2 3 4");
     snprintf(line, sizeof line, "LISTEN_PID=%d", pid);
     check_says(&harness, line);
     for (int i = 0; i < 2; i++) {
-        snprintf(line, sizeof line, "listener %d %d", 3 + i, port_of(fds[i]));
+        snprintf(line, sizeof line, "listener %d %d", 3 + i, port_of((int)fds[i]));
         check_says(&harness, line);
     }
     check_says(&harness, "LISTEN_FDS=2");
     check_says(&harness, "LISTEN_FDNAMES=http:ws");
     check_says(&harness, "PROBE=x");
-    close(fds[0]);
-    close(fds[1]);
+    close((int)fds[0]);
+    close((int)fds[1]);
 }
 
-static const int crossed[3] = {10, 5, 3};
+static const os_handle crossed[3] = {10, 5, 3};
 
 static void open_crossed(void) {
     const char *const paths[3] = {"/dev/full", "/dev/null", "/dev/zero"};
 
     for (int i = 0; i < 3; i++) {
         int fd = open(paths[i], O_RDONLY | O_CLOEXEC);
-        if (fd < 0 || (fd != crossed[i] && dup3(fd, crossed[i], O_CLOEXEC) < 0))
+        if (fd < 0 || (fd != crossed[i] && dup3(fd, (int)crossed[i], O_CLOEXEC) < 0))
             _exit(3);
     }
 }
 
 /* F5: whatever numbers they had, each arrives at its place. */
 static void test_descriptors_may_overlap(void **state) {
-    const char *const argv[] = {"sh", "-c",
-                                "readlink /proc/self/fd/3 /proc/self/fd/4 /proc/self/fd/5", NULL};
-    struct harness_options options = {
-        .argv = argv, .listen_fds = crossed, .listen_count = 3, .prepare = open_crossed};
+    const char *const names[] = {"a", "b", "c"};
+    const char *const words[] = {"sh", "-c",
+                                 "readlink /proc/self/fd/3 /proc/self/fd/4 /proc/self/fd/5", NULL};
+    struct harness_options options = {.words = words,
+                                      .listeners = crossed,
+                                      .listener_names = names,
+                                      .listener_count = 3,
+                                      .prepare = open_crossed};
     struct harness harness;
 
     (void)state;
@@ -219,9 +224,6 @@ static void test_old_kernel_closes_descriptors(void **state) {
     check_says(&harness, "fds 0 1 2");
 }
 
-static char *arguments; /* of this program: the area that ps shows */
-static size_t arguments_size;
-
 static void read_text(int pid, const char *file, char *text, size_t size) {
     char path[64];
     FILE *stream;
@@ -233,21 +235,16 @@ static void read_text(int pid, const char *file, char *text, size_t size) {
     fclose(stream);
 }
 
-/* A search for the daemon's command line must not find the guard, while the server may be given
- * words out of that very command line. */
+/* A search for the daemon's command line must not find the guard, while the daemon keeps its own,
+ * and the server may be given words out of that very command line. */
 static void test_guard_has_its_own_name(void **state) {
-    char kept[4096];
-    char name[64];
+    char before[4096], text[4096], name[64];
     struct harness_record record;
     struct harness harness;
 
     (void)state;
-    assert_true(arguments_size < sizeof kept);
-    if (arguments_size < sizeof "tether guard")
-        unit_skip("the command line of this program is too short");
-    memcpy(kept, arguments, arguments_size);
-    check_start(&harness, "probe", "obey", NULL,
-                (struct harness_options){.title = arguments, .title_size = arguments_size});
+    read_text(getpid(), "cmdline", before, sizeof before);
+    check_start(&harness, "probe", "obey", NULL, (struct harness_options){.grace_ms = 0});
     check_await(&harness, GUARD_SPAWNED, &record);
     assert_true(harness_lines(&harness, 1));
     check_state(harness.guard, 'S');
@@ -255,14 +252,16 @@ static void test_guard_has_its_own_name(void **state) {
     assert_string_equal(name, "tether-guard\n");
     read_text(harness.guard, "cmdline", name, sizeof name);
     assert_string_equal(name, "tether guard");
-    assert_memory_equal(arguments, kept, arguments_size);
+    read_text(harness.daemon, "cmdline", text, sizeof text);
+    assert_string_equal(text, before);
     kill(harness.daemon, SIGKILL);
     check_finish(&harness);
 }
 
 /* The guard keeps neither the server's output (its end would not show) nor the sockets. */
 static void test_guard_holds_only_its_own(void **state) {
-    int fds[1] = {listen_on_loopback()};
+    os_handle fds[1] = {listen_on_loopback()};
+    const char *const names[] = {"http"};
     struct harness_record record;
     struct harness harness;
     char path[64];
@@ -270,8 +269,9 @@ static void test_guard_holds_only_its_own(void **state) {
     int open_fds = 0;
 
     (void)state;
-    check_start(&harness, "probe", "obey", NULL,
-                (struct harness_options){.listen_fds = fds, .listen_count = 1});
+    check_start(
+        &harness, "probe", "obey", NULL,
+        (struct harness_options){.listeners = fds, .listener_names = names, .listener_count = 1});
     check_await(&harness, GUARD_SPAWNED, &record);
     check_state(harness.guard, 'S');
     for (int fd = 0; fd < 256; fd++) {
@@ -286,30 +286,39 @@ static void test_guard_holds_only_its_own(void **state) {
     assert_int_equal(open_fds, 4); /* exec is through: 0-2 and the channel */
     kill(harness.daemon, SIGKILL);
     check_finish(&harness);
-    close(fds[0]);
+    close((int)fds[0]);
+}
+
+static int refused(const struct os_tree_spec *spec) {
+    struct guard guard;
+    struct error err = {0};
+    int rc;
+
+    assert_int_equal(guard_open(&guard, NULL), 0);
+    rc = guard_start(&guard, spec, &err);
+    assert_int_equal(err.code, rc);
+    assert_int_equal(guard_kill(&guard), -ESRCH);
+    guard_reap(&guard);
+    assert_int_equal(guard.fd, -1);
+    return rc;
 }
 
 static void test_bad_specs_are_refused(void **state) {
     const char *const empty[] = {NULL};
-    const char *const argv[] = {"server", NULL};
+    const char *const words[] = {"server", NULL};
     const char *const names[] = {"a:b"};
-    const int fds[] = {0};
-    struct guard guard;
-    struct error err;
+    const os_handle fds[] = {0};
+    struct os_tree_spec spec = {.words = empty, .environment = empty};
 
     (void)state;
-    assert_int_equal(guard_start(&(struct guard_spec){.argv = empty}, &guard, &err), -EINVAL);
-    assert_int_equal(guard.fd, -1);
-    assert_int_equal(guard_start(&(struct guard_spec){.argv = argv,
-                                                      .listen_fds = fds,
-                                                      .listen_names = names,
-                                                      .listen_count = 1},
-                                 &guard, &err),
-                     -EINVAL);
-    assert_int_equal(
-        guard_start(&(struct guard_spec){.argv = argv, .listen_count = 100000}, &guard, &err),
-        -EINVAL);
-    assert_int_equal(guard_kill(&guard), -ESRCH);
+    assert_int_equal(refused(&spec), -EINVAL);
+    spec.words = words;
+    spec.listeners = fds;
+    spec.listener_names = names;
+    spec.listener_count = 1;
+    assert_int_equal(refused(&spec), -EINVAL);
+    spec.listener_count = 100000;
+    assert_int_equal(refused(&spec), -EINVAL);
 }
 
 int main(int argc, char **argv) {
@@ -325,8 +334,6 @@ int main(int argc, char **argv) {
         guard_test(test_bad_specs_are_refused),
     };
 
-    arguments = argv[0];
-    arguments_size = (size_t)(argv[argc - 1] - argv[0]) + strlen(argv[argc - 1]) + 1;
     /* An argument names the tests to run, with * and ?. */
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -1,6 +1,6 @@
 /* Small files, replaced and read whole; and what else is asked of the system. */
-#include "os/linux/fork.h"
 #include "os/os.h"
+#include "os/posix/posix.h"
 #include "os_unit.h"
 
 #include <linux/filter.h>
@@ -357,7 +357,7 @@ static int body_close_from(const struct unit_line *line, void *arg) {
     for (int fd = 40; fd < 300; fd++)
         CHILD_CHECK(dup2(2, fd) == fd);
     CHILD_CHECK(dup2(2, 4000) == 4000);
-    os_close_from(50);
+    posix_close_from(50);
     for (int fd = 40; fd < 50; fd++)
         CHILD_CHECK(fcntl(fd, F_GETFD) >= 0);
     for (int fd = 50; fd < 4096; fd++)

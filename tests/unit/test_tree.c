@@ -71,10 +71,10 @@ static void test_strays_are_reaped_by_number(void **state) {
 
 static int ended_pids[8];
 
-static void note_ended(void *context, int pid, struct tree_exit how) {
+static void note_ended(void *context, int pid, struct os_exit how) {
     int *count = context;
 
-    assert_true(how.signalled);
+    assert_true(how.by_signal);
     ended_pids[(*count)++] = pid;
 }
 

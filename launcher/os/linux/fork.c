@@ -1,14 +1,12 @@
 #include "fork.h"
 
-#include "os/os_spawn.h"
+#include "os/posix/posix.h"
 #include "procfs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,17 +56,7 @@ static void close_from_first(void *context, int fd) {
     }
 }
 
-static void close_every_number(int first) {
-    struct rlimit limit;
-    int end = 1 << 20;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < (rlim_t)end)
-        end = (int)limit.rlim_cur;
-    for (int fd = first; fd < end; fd++)
-        close(fd);
-}
-
-void os_close_from(int first) {
+void posix_close_from(int first) {
     struct closing closing = {.first = first};
 
     if (syscall(SYS_close_range, first, ~0U, 0) == 0)
@@ -79,32 +67,10 @@ void os_close_from(int first) {
     do {
         closing.closed = 0;
         if (procfs_each_number("/proc/self/fd", close_from_first, &closing) < 0) {
-            close_every_number(first);
+            posix_close_numbers(first);
             return;
         }
     } while (closing.closed > 1);
-}
-
-static bool is_among(const os_handle *handles, size_t count, int fd) {
-    for (size_t i = 0; i < count; i++) {
-        if (handles[i] == fd)
-            return true;
-    }
-    return false;
-}
-
-void os_handles_keep(const os_handle *kept, size_t count) {
-    int last = STDERR_FILENO;
-
-    for (size_t i = 0; i < count; i++) {
-        if (kept[i] > last && fcntl((int)kept[i], F_GETFD) >= 0)
-            last = (int)kept[i];
-    }
-    for (int fd = STDERR_FILENO + 1; fd < last; fd++) {
-        if (!is_among(kept, count, fd))
-            close(fd);
-    }
-    os_close_from(last + 1);
 }
 
 void os_set_name(const char *name) {

@@ -23,10 +23,6 @@ int os_follow_parent(int parent);
  * status is as from waitpid() and may be NULL. */
 int os_wait(int pid, int *status);
 
-/* Closes every descriptor from lowest up. For single-threaded processes just before exec or just
- * after fork. */
-void os_close_from(int lowest);
-
 /* The name that ps shows; cut where the platform's limit is. */
 void os_set_name(const char *name);
 

@@ -17,40 +17,14 @@
 #ifndef TETHER_OS_LINUX_GUARD_H
 #define TETHER_OS_LINUX_GUARD_H
 
-#include "error.h"
-#include "tree.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* What to start. Everything is borrowed until guard_start returns. */
-struct guard_spec {
-    const char *const *argv; /* argv[0] is looked up in PATH of envp unless it holds a slash */
-    const char *const *envp; /* complete; NULL: the daemon's own. LISTEN_… in it is replaced */
-    const char *cwd;         /* NULL: the daemon's own */
-    int stdio[3];            /* become the server's fds 0-2; -1: /dev/null */
-
-    /* Sockets handed down as fds 3, 4, … with LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES. */
-    const int *listen_fds;
-    const char *const *listen_names; /* as many, without ':'; NULL: no LISTEN_FDNAMES */
-    size_t listen_count;
-
-    /* How long the server may take over SIGTERM when the daemon is gone; 0: killed at once. While
-     * the daemon lives, it alone decides. */
-    uint32_t stop_grace_ms;
-
-    /* The daemon's argument area, argv[0] up to the end of the last argument. The guard overwrites
-     * its copy, so that a search for the daemon's command line does not find the guard and a kill
-     * by name does not hit both. NULL: left as it is. */
-    char *title;
-    size_t title_size;
-};
+#include "os/posix/program.h"
+#include "tree_kill.h"
 
 /* Embedded by the daemon; the fields are for reading only. */
 struct guard {
-    int pid; /* 0 when there is no guard */
-    int fd;  /* non-blocking, for the daemon's loop: readable when guard_read has something */
+    int pid;       /* 0 when there is no guard */
+    int fd;        /* non-blocking, for the daemon's loop: readable when guard_read has something */
+    int other_end; /* the guard's, until it is started; else -1 */
     bool terminated;
     bool killed;
     bool tree_empty;
@@ -68,27 +42,24 @@ enum guard_event_type {
     GUARD_GONE          /* always last: call guard_reap */
 };
 
-enum guard_step {
-    GUARD_STEP_NONE = 0,
-    GUARD_STEP_FORK,
-    GUARD_STEP_DESCRIPTORS,
-    GUARD_STEP_CHDIR,
-    GUARD_STEP_EXEC
-};
-
 struct guard_event {
     enum guard_event_type type;
-    int pid;               /* SPAWNED, ROOT_EXITED: the server's first process */
-    uint64_t start;        /* SPAWNED: its start token */
-    struct tree_exit exit; /* ROOT_EXITED */
-    enum guard_step step;  /* EXEC_FAILED: what did not work … */
-    int error;             /* … and why, as a positive errno; KILL_REFUSED: why */
+    int pid;                        /* SPAWNED, ROOT_EXITED: the server's first process */
+    uint64_t start;                 /* SPAWNED: its start token */
+    struct os_exit exit;            /* ROOT_EXITED */
+    struct program_failure failure; /* EXEC_FAILED: what did not work, and why */
+    int error;                      /* KILL_REFUSED: why, as a positive errno */
 };
 
-/* Starts a guard, and through it the server, which is reported later. Returns 0, or a negative code
- * with *out set to "no guard". The caller closes its own copies of the descriptors in the spec when
- * it wants to; the guard keeps none of them beyond the start. */
-int guard_start(const struct guard_spec *spec, struct guard *out, struct error *err);
+/* Opens the channel, so that a loop can listen to guard->fd before there is anybody to hear. */
+int guard_open(struct guard *guard, struct error *err);
+
+/* Starts the guard, and through it the server, which is reported later. The caller closes its own
+ * copies of the descriptors in the spec when it wants to; the guard keeps none of them beyond the
+ * start. It overwrites its copy of the daemon's arguments, so that a search for the daemon's
+ * command line does not find the guard and a kill by name does not hit both. After a failure, as
+ * after GUARD_GONE: guard_reap. */
+int guard_start(struct guard *guard, const struct os_tree_spec *spec, struct error *err);
 
 /* Takes the next event without blocking: 1 with *event filled, 0 when there is none, negative on an
  * error of the channel, which means the same as GUARD_GONE. */
@@ -106,13 +77,9 @@ int guard_kill(struct guard *guard);
  * nothing of the kind: closing the channel, as its death does, makes the guard end the tree. */
 void guard_abandon(struct guard *guard);
 
-/* After GUARD_GONE: waits for the guard, which is dying, and releases everything. Returns true when
- * the tree had ended. Otherwise what was left of it is now the daemon's: call tree_kill_all. */
+/* After GUARD_GONE: waits for the guard, which is dying, and releases everything. Also accepts one
+ * that was only opened. Returns true when the tree had ended. Otherwise what was left of it is now
+ * the daemon's: call tree_kill_all. */
 bool guard_reap(struct guard *guard);
-
-/* Turns EXEC_FAILED into an error that names the command, the reason and what to do. Returns its
- * code. */
-int guard_explain(const struct guard_event *event, const struct guard_spec *spec,
-                  struct error *err);
 
 #endif

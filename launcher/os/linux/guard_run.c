@@ -9,6 +9,8 @@
 #include "guard_plan.h"
 
 #include "fork.h"
+#include "os/posix/posix.h"
+#include "procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,18 +50,16 @@ static void report(const struct guard_process *guard, struct guard_event event) 
         send(guard->channel, &event, sizeof event, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void report_failure(struct guard_process *guard, struct guard_failure failure) {
+static void report_failure(struct guard_process *guard, struct program_failure failure) {
     guard->never_ran = true;
-    report(guard, (struct guard_event){.type = GUARD_EXEC_FAILED,
-                                       .pid = guard->root,
-                                       .step = failure.step,
-                                       .error = failure.error});
+    report(guard,
+           (struct guard_event){.type = GUARD_EXEC_FAILED, .pid = guard->root, .failure = failure});
 }
 
 /* The pipe brings a failure, or its end: exec closed it. (So does a SIGKILL before exec; then the
  * exit that is told next says so.) */
 static void note_exec(struct guard_process *guard) {
-    struct guard_failure failure;
+    struct program_failure failure;
     ssize_t got;
 
     if (guard->failure < 0)
@@ -78,7 +78,7 @@ static void note_exec(struct guard_process *guard) {
                           .type = GUARD_SPAWNED, .pid = guard->root, .start = guard->root_start});
 }
 
-static void note_reaped(void *context, int pid, struct tree_exit how) {
+static void note_reaped(void *context, int pid, struct os_exit how) {
     struct guard_process *guard = context;
 
     if (pid != guard->root || guard->root_gone)
@@ -97,7 +97,7 @@ static bool reap_children(struct guard_process *guard) {
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        note_reaped(guard, pid, tree_exit_from_status(status));
+        note_reaped(guard, pid, posix_exit_of(status));
     return pid == 0 || errno != ECHILD;
 }
 
@@ -159,7 +159,7 @@ static bool end_tree(struct guard_process *guard) {
 
 /* The daemon is gone: what the server is granted now was agreed at the start. */
 static void note_daemon_gone(struct guard_process *guard) {
-    uint32_t grace_ms = guard->plan->spec->stop_grace_ms;
+    uint32_t grace_ms = guard->plan->program.spec->orphan_grace_ms;
 
     if (guard->channel < 0)
         return;
@@ -247,7 +247,7 @@ static void close_others(const struct guard_process *guard) {
         if (fd != guard->channel && fd != guard->failure)
             close(fd);
     }
-    os_close_from(last + 1);
+    posix_close_from(last + 1);
 }
 
 /* Gives the two their numbers and, lest a later open() gets such a number, fills 0 to 2. */
@@ -262,11 +262,11 @@ static int keep_descriptors(struct guard_process *guard) {
         return -errno;
     dup2(channel, FD_CHANNEL);
     dup2(failure, FD_FAILURE);
-    for (int fd = 0; fd < GUARD_STDIO_COUNT; fd++)
+    for (int fd = 0; fd < PROGRAM_STDIO_COUNT; fd++)
         dup2(null, fd);
     guard->channel = FD_CHANNEL;
     guard->failure = FD_FAILURE;
-    os_close_from(FD_FIRST_UNUSED);
+    posix_close_from(FD_FIRST_UNUSED);
     return 0;
 }
 
@@ -274,26 +274,36 @@ static void fork_server(struct guard_process *guard) {
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
-        report_failure(guard, (struct guard_failure){GUARD_STEP_DESCRIPTORS, errno});
+        report_failure(guard, (struct program_failure){PROGRAM_STEP_DESCRIPTORS, errno});
         return;
     }
     guard->root = os_fork();
     if (guard->root == 0)
-        guard_become_server(guard->plan, ends[1]);
+        program_become(&guard->plan->program, ends[1]);
     close(ends[1]);
     guard->failure = ends[0];
     if (guard->root < 0) {
-        report_failure(guard, (struct guard_failure){GUARD_STEP_FORK, -guard->root});
+        report_failure(guard, (struct program_failure){PROGRAM_STEP_FORK, -guard->root});
         guard->root = 0;
     } else {
         os_process_start(guard->root, &guard->root_start);
     }
 }
 
+/* The system shows the text that is in the memory where the arguments were put at exec. */
+static void show_title(void) {
+    size_t size;
+    char *arguments = procfs_arguments(&size);
+
+    if (!arguments || size < sizeof title)
+        return;
+    memset(arguments, '\0', size);
+    memcpy(arguments, title, sizeof title);
+}
+
 /* Starts the server and gives up all that only it needs. Text from the plan is not read after this:
  * it may lie in the arguments that the title overwrites. */
 static void start_server(struct guard_process *guard) {
-    const struct guard_spec *spec = guard->plan->spec;
     int result;
 
     fork_server(guard);
@@ -301,24 +311,21 @@ static void start_server(struct guard_process *guard) {
         return;
     result = keep_descriptors(guard);
     if (result < 0) {
-        report_failure(guard, (struct guard_failure){GUARD_STEP_DESCRIPTORS, -result});
-        os_close_from(0); /* to end the tree takes two descriptors */
+        report_failure(guard, (struct program_failure){PROGRAM_STEP_DESCRIPTORS, -result});
+        posix_close_from(0); /* to end the tree takes two descriptors */
         guard->channel = -1;
         guard->failure = -1;
         guard->killed = true;
     }
-    if (spec->title && spec->title_size >= sizeof title) {
-        memset(spec->title, '\0', spec->title_size);
-        memcpy(spec->title, title, sizeof title);
-    }
+    show_title();
 }
 
-noreturn void guard_run(struct guard_plan *plan) {
+_Noreturn void guard_run(struct guard_plan *plan) {
     struct guard_process guard = {.plan = plan, .channel = plan->channel, .failure = -1};
     int result = settle(plan);
 
     if (result < 0)
-        report_failure(&guard, (struct guard_failure){GUARD_STEP_FORK, -result});
+        report_failure(&guard, (struct program_failure){PROGRAM_STEP_FORK, -result});
     else
         start_server(&guard);
     while (reap_children(&guard)) {

@@ -6,6 +6,7 @@
  * All are stopped before any is killed; a tree that grows faster than that is told as not ended. */
 #include "os/os.h"
 
+#include "os/posix/posix.h"
 #include "procfs.h"
 
 #include <errno.h>
@@ -66,7 +67,7 @@ static int signal_one(const struct os_identity *identity, int number) {
     struct os_process process;
     int rc = os_process_open(&process, identity);
     if (rc == 0)
-        rc = os_process_signal(&process, number);
+        rc = posix_process_signal(&process, number);
     os_process_close(&process);
     return rc;
 }

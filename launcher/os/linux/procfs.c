@@ -13,7 +13,12 @@
 #define PROCFS_CHILDREN "children"
 #endif
 
-enum { PATH_SIZE = 64, CHUNK = 4096 };
+enum {
+    PATH_SIZE = 64,
+    CHUNK = 4096,
+    STAT_SIZE = 1024,
+    ARGUMENTS_FIELD = 48, /* of /proc/self/stat, counted from 1; the next is their end */
+};
 
 /* The kernel's own layout: the C libraries disagree about its name and its wrapper. */
 struct directory_entry {
@@ -78,24 +83,50 @@ static uint64_t number_at(const char *at) {
     return value;
 }
 
-int procfs_read_stat(int pid, struct proc_stat *out) {
-    char path[PATH_SIZE];
-    char text[1024];
+/* Reads a small file and terminates the text. */
+static int read_file(const char *path, char *text, size_t size) {
     ssize_t got;
-    int fd;
+    int fd = open_read(path, 0);
 
-    if (pid <= 0)
-        return -ESRCH;
-    put_text(put_number(put_text(path, "/proc/"), pid), "/stat");
-    fd = open_read(path, 0);
     if (fd < 0)
         return fd;
-    got = read_some(fd, text, sizeof text - 1);
+    got = read_some(fd, text, size - 1);
     close(fd);
     if (got < 0)
         return (int)got;
     text[got] = '\0';
-    return proc_stat_parse(text, out);
+    return 0;
+}
+
+int procfs_read_stat(int pid, struct proc_stat *out) {
+    char path[PATH_SIZE];
+    char text[STAT_SIZE];
+    int result;
+
+    if (pid <= 0)
+        return -ESRCH;
+    put_text(put_number(put_text(path, "/proc/"), pid), "/stat");
+    result = read_file(path, text, sizeof text);
+    return result < 0 ? result : proc_stat_parse(text, out);
+}
+
+char *procfs_arguments(size_t *size) {
+    char text[STAT_SIZE];
+    const char *at;
+    uint64_t start, end;
+
+    if (read_file("/proc/self/stat", text, sizeof text) < 0)
+        return NULL;
+    at = strrchr(text, ')');
+    for (int field = 2; at && field < ARGUMENTS_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    start = at ? number_at(at + 1) : 0;
+    at = at ? strchr(at + 1, ' ') : NULL;
+    end = at ? number_at(at + 1) : 0;
+    if (start == 0 || end <= start)
+        return NULL;
+    *size = (size_t)(end - start);
+    return (char *)(uintptr_t)start;
 }
 
 static bool is_number(const char *name) {

@@ -2,7 +2,7 @@
  * called exec may use it.
  *
  * Every answer describes one moment that is already over. Who acts on one must pin the process
- * first; tree.c shows how. Functions return 0 or -errno. */
+ * first; tree_kill.c shows how. Functions return 0 or -errno. */
 #ifndef TETHER_OS_LINUX_PROCFS_H
 #define TETHER_OS_LINUX_PROCFS_H
 
@@ -21,5 +21,8 @@ int procfs_each_number(const char *path, procfs_visit *visit, void *context);
  * the end of the kernel's list. For another process that runs, entries can be missed. A kernel
  * without CONFIG_PROC_CHILDREN costs a scan of all processes. */
 int procfs_each_child(int pid, procfs_visit *visit, void *context);
+
+/* Where our own arguments are: from the first up to the end of the last. NULL: not told. */
+char *procfs_arguments(size_t *size);
 
 #endif

@@ -1,8 +1,10 @@
 /* Small operations on file descriptors. */
+#include "os/os_spawn.h"
 #include "posix.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,4 +73,36 @@ int os_stdio_redirect(os_handle handle) {
         if (dup2((int)handle, fd) < 0)
             return -errno;
     return 0;
+}
+
+void posix_close_numbers(int first) {
+    struct rlimit limit;
+    int end = 1 << 20;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < (rlim_t)end)
+        end = (int)limit.rlim_cur;
+    for (int fd = first; fd < end; fd++)
+        close(fd);
+}
+
+static bool is_among(const os_handle *handles, size_t count, int fd) {
+    for (size_t i = 0; i < count; i++) {
+        if (handles[i] == fd)
+            return true;
+    }
+    return false;
+}
+
+void os_handles_keep(const os_handle *kept, size_t count) {
+    int last = STDERR_FILENO;
+
+    for (size_t i = 0; i < count; i++) {
+        if (kept[i] > last && fcntl((int)kept[i], F_GETFD) >= 0)
+            last = (int)kept[i];
+    }
+    for (int fd = STDERR_FILENO + 1; fd < last; fd++) {
+        if (!is_among(kept, count, fd))
+            close(fd);
+    }
+    posix_close_from(last + 1);
 }

@@ -2,7 +2,7 @@
 #ifndef TETHER_OS_POSIX_H
 #define TETHER_OS_POSIX_H
 
-#include "os/os.h"
+#include "os/os_tree.h"
 
 #include <sys/types.h>
 
@@ -24,6 +24,19 @@ int posix_socket(int domain, int type);
 
 /* Makes exec close the descriptor. */
 int posix_cloexec(int fd);
+
+/* Closes every descriptor from the first up. For single-threaded processes just before exec or just
+ * after fork. */
+void posix_close_from(int first);
+
+/* The same by trying every number there may be. */
+void posix_close_numbers(int first);
+
+/* Splits what waitpid() returned. */
+struct os_exit posix_exit_of(int status);
+
+/* Sends the signal to exactly this process. -ESRCH: it has been reaped. */
+int posix_process_signal(const struct os_process *process, int number);
 
 /* Copies text that came from another process so that it can be shown: NUL becomes a space, control
  * characters and broken UTF-8 become '?', and what does not fit is cut with "..." at the end. */

@@ -1,8 +1,9 @@
-/* Waiting for the end of a process that is held on to. */
-#include "os/os.h"
+/* Waiting for the end of a process that is held on to, and what it ended with. */
+#include "posix.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/wait.h>
 
 int os_process_wait(const struct os_process *process, int timeout_ms) {
     struct pollfd item = {.fd = (int)process->handle, .events = POLLIN};
@@ -26,4 +27,13 @@ int os_process_wait(const struct os_process *process, int timeout_ms) {
 
 void os_process_close(struct os_process *process) {
     os_handle_close(&process->handle);
+}
+
+struct os_exit posix_exit_of(int status) {
+    bool by_signal = WIFSIGNALED(status);
+    return (struct os_exit){
+        .by_signal = by_signal,
+        .dumped_core = by_signal && WCOREDUMP(status),
+        .value = by_signal ? WTERMSIG(status) : WEXITSTATUS(status),
+    };
 }

@@ -20,8 +20,9 @@
  * Before that all are stopped once and killed from the youngest generation upwards, so that nobody
  * gets to react to the death of another. That alone would not do: since Linux 4.19 a fork() under
  * way goes on in spite of SIGSTOP, and its child runs. */
-#include "tree.h"
+#include "tree_kill.h"
 
+#include "os/posix/posix.h"
 #include "pidfd.h"
 #include "procfs.h"
 
@@ -167,15 +168,6 @@ static void sweep_freeze_and_kill(struct sweep *sweep, const struct tree_kill *h
         signal_member(&sweep->members[i], 0, SIGKILL);
 }
 
-struct tree_exit tree_exit_from_status(int status) {
-    struct tree_exit how = {0};
-
-    how.signalled = WIFSIGNALED(status);
-    how.dumped_core = how.signalled && WCOREDUMP(status);
-    how.value = how.signalled ? WTERMSIG(status) : WEXITSTATUS(status);
-    return how;
-}
-
 /* __WALL, because a guard has another exit signal than SIGCHLD and plain waitpid() overlooks it. */
 static bool reap_child(int pid, int *status) {
     return waitpid(pid, status, WNOHANG | __WALL) == pid;
@@ -190,7 +182,7 @@ static void end_child(void *context, int pid) {
     if (reap_child(pid, &status)) {
         pass->reaped++;
         if (pass->how->reaped)
-            pass->how->reaped(pass->how->context, pid, tree_exit_from_status(status));
+            pass->how->reaped(pass->how->context, pid, posix_exit_of(status));
     } else if (kill(pid, SIGKILL) < 0 && errno == EPERM) {
         pass->refused++;
     } else {

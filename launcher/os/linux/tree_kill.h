@@ -8,18 +8,10 @@
  * kernel would reap behind our back, and a number on our list could then mean a stranger).
  * Nothing here uses the heap or stdio, so a cloned process that never called exec may call it.
  * Functions return 0 or more, or -errno. */
-#ifndef TETHER_OS_LINUX_TREE_H
-#define TETHER_OS_LINUX_TREE_H
+#ifndef TETHER_OS_LINUX_TREE_KILL_H
+#define TETHER_OS_LINUX_TREE_KILL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-/* How a process ended: an exit code of 0-255 is one thing, a signal another. */
-struct tree_exit {
-    bool signalled;
-    bool dumped_core;
-    int value; /* the exit code, or the number of the signal */
-};
+#include "os/os_tree.h"
 
 /* All pointers are borrowed for the length of the call; zero means none. */
 struct tree_kill {
@@ -29,7 +21,7 @@ struct tree_kill {
     size_t exclude_count;
 
     /* Told of each child of the caller that was reaped here. */
-    void (*reaped)(void *context, int pid, struct tree_exit how);
+    void (*reaped)(void *context, int pid, struct os_exit how);
 
     /* Asked whenever the tree has withstood 64 rounds or nothing moved for a while (50 ms at first,
      * a second at most). Returning true gives up. Without it the call stays until all is
@@ -57,8 +49,5 @@ int tree_signal_group(int group, int signal);
 /* Reaps zombies among the caller's children that are not in the list; returns how many. Waits for
  * each by its number, so it takes no exit status from anybody else who waits by number. */
 int tree_reap_strays(const int *exclude, size_t exclude_count);
-
-/* Splits what waitpid() returned. */
-struct tree_exit tree_exit_from_status(int status);
 
 #endif

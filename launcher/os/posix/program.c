@@ -1,0 +1,313 @@
+#include "program.h"
+
+#include "posix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_STARTED = 127, OWN_ENTRIES = 3, LISTEN_NAME_MAX = 255, PID_DIGITS = 10 };
+
+/* ---- before the fork ---- */
+
+/* Ours replace whatever an outer service manager left for the daemon itself. */
+static const char *const listen_names[] = {
+    "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=", "LISTEN_PIDFDID="};
+
+static size_t count_strings(const char *const *strings) {
+    size_t count = 0;
+    while (strings[count])
+        count++;
+    return count;
+}
+
+static bool is_listen_entry(const char *entry) {
+    for (size_t i = 0; i < sizeof listen_names / sizeof *listen_names; i++) {
+        if (strncmp(entry, listen_names[i], strlen(listen_names[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_spec(const struct os_tree_spec *spec, struct error *err) {
+    if (!spec->words || !spec->words[0] || !*spec->words[0])
+        return error_set(err, -EINVAL, "no server command is set; set the command to start");
+    if (spec->listener_count > PROGRAM_LISTEN_MAX)
+        return error_set(err, -EINVAL,
+                         "%zu sockets to hand down to %s, %d is the limit; hand down fewer",
+                         spec->listener_count, spec->words[0], PROGRAM_LISTEN_MAX);
+    for (size_t i = 0; i < spec->listener_count; i++) {
+        const char *name = spec->listener_names[i];
+        if (strchr(name, ':') || strlen(name) > LISTEN_NAME_MAX)
+            return error_set(err, -EINVAL,
+                             "the socket name '%.64s' for %s holds a ':' or is longer than %d; "
+                             "choose another",
+                             name, spec->words[0], LISTEN_NAME_MAX);
+    }
+    return 0;
+}
+
+/* Room for our entries: the pid is filled in by the child, who alone knows it. */
+static size_t own_entries_size(const struct os_tree_spec *spec) {
+    size_t size = sizeof "LISTEN_PID=" + PID_DIGITS + sizeof "LISTEN_FDS=" + PID_DIGITS +
+                  sizeof "LISTEN_FDNAMES=";
+    for (size_t i = 0; i < spec->listener_count; i++)
+        size += strlen(spec->listener_names[i]) + 1;
+    return size;
+}
+
+static void join_names(char *at, const struct os_tree_spec *spec) {
+    for (size_t i = 0; i < spec->listener_count; i++) {
+        size_t length = strlen(spec->listener_names[i]);
+        if (i > 0)
+            *at++ = ':';
+        memcpy(at, spec->listener_names[i], length + 1);
+        at += length;
+    }
+}
+
+/* Writes our entries behind one another into plan->own_entries and the pointers to *slot. */
+static void put_own_entries(struct program_plan *plan, char **slot) {
+    const struct os_tree_spec *spec = plan->spec;
+    char *at = plan->own_entries;
+    char *end = at + own_entries_size(spec);
+
+    *slot++ = at;
+    at += snprintf(at, (size_t)(end - at), "LISTEN_PID=");
+    plan->listen_pid = at;
+    memset(at, '\0', PID_DIGITS + 1);
+    at += PID_DIGITS + 1;
+    *slot++ = at;
+    at += snprintf(at, (size_t)(end - at), "LISTEN_FDS=%zu", spec->listener_count) + 1;
+    *slot++ = at;
+    at += snprintf(at, (size_t)(end - at), "LISTEN_FDNAMES=");
+    join_names(at, spec);
+    *slot = NULL;
+}
+
+static int plan_environment(struct program_plan *plan) {
+    const struct os_tree_spec *spec = plan->spec;
+    size_t given = count_strings(spec->environment);
+    size_t kept = 0;
+
+    plan->environment = calloc(given + OWN_ENTRIES + 1, sizeof *plan->environment);
+    plan->own_entries = malloc(own_entries_size(spec));
+    if (!plan->environment || !plan->own_entries)
+        return -ENOMEM;
+    if (given > 0)
+        memcpy(plan->environment, spec->environment, given * sizeof *plan->environment);
+    for (size_t i = 0; i < given; i++) {
+        if (!is_listen_entry(plan->environment[i]))
+            plan->environment[kept++] = plan->environment[i];
+    }
+    plan->environment[kept] = NULL;
+    if (spec->listener_count > 0)
+        put_own_entries(plan, plan->environment + kept);
+    return 0;
+}
+
+static int plan_words(struct program_plan *plan) {
+    size_t size = (count_strings(plan->spec->words) + 1) * sizeof *plan->words;
+
+    plan->words = malloc(size);
+    if (!plan->words)
+        return -ENOMEM;
+    memcpy(plan->words, plan->spec->words, size);
+    return 0;
+}
+
+static void plan_descriptors(struct program_plan *plan) {
+    const struct os_tree_spec *spec = plan->spec;
+
+    for (int i = 0; i < PROGRAM_STDIO_COUNT; i++)
+        plan->fds[i] = (int)spec->stdio[i];
+    for (size_t i = 0; i < spec->listener_count; i++)
+        plan->fds[PROGRAM_STDIO_COUNT + i] = (int)spec->listeners[i];
+    plan->fd_count = PROGRAM_STDIO_COUNT + (int)spec->listener_count;
+}
+
+int program_plan_make(struct program_plan *plan, const struct os_tree_spec *spec,
+                      struct error *err) {
+    int result = check_spec(spec, err);
+
+    *plan = (struct program_plan){.spec = spec};
+    if (result < 0)
+        return result;
+    result = plan_environment(plan);
+    if (result == 0)
+        result = plan_words(plan);
+    if (result < 0)
+        return error_set(err, result, "no memory to start %s; free some and try again",
+                         spec->words[0]);
+    plan_descriptors(plan);
+    return 0;
+}
+
+void program_plan_finish(struct program_plan *plan) {
+    free(plan->words);
+    free(plan->environment);
+    free(plan->own_entries);
+}
+
+/* ---- in the child: no heap, no stdio, nothing but system calls ---- */
+
+static int move_up(int fd, int lowest) {
+    return fd >= lowest ? fd : fcntl(fd, F_DUPFD_CLOEXEC, lowest);
+}
+
+/* Puts plan->fds[i] at i, whatever the numbers were before, and the pipe behind them; closes the
+ * rest. First everything moves out of the way, so that nothing is overwritten unread. */
+static int place_descriptors(struct program_plan *plan, int *failure_pipe) {
+    int count = plan->fd_count;
+    int moved = move_up(*failure_pipe, count + 1);
+
+    if (moved < 0)
+        return -1;
+    *failure_pipe = moved;
+    for (int i = 0; i < count; i++) {
+        if (plan->fds[i] < 0)
+            plan->fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        plan->fds[i] = move_up(plan->fds[i], count + 1);
+        if (plan->fds[i] < 0)
+            return -1;
+    }
+    for (int i = 0; i < count; i++) {
+        if (dup2(plan->fds[i], i) < 0)
+            return -1;
+    }
+    if (dup2(*failure_pipe, count) < 0 || posix_cloexec(count) < 0)
+        return -1;
+    *failure_pipe = count;
+    posix_close_from(count + 1);
+    return 0;
+}
+
+/* What is ignored stays ignored across exec, and what is blocked stays blocked. */
+static void reset_signals(void) {
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &standard, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void write_listen_pid(char *at) {
+    char digits[PID_DIGITS];
+    size_t used = sizeof digits;
+    unsigned rest = (unsigned)getpid();
+
+    do {
+        digits[--used] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    memcpy(at, digits + used, sizeof digits - used);
+}
+
+static _Noreturn void fail(int failure_pipe, enum program_step step) {
+    struct program_failure failure = {step, errno};
+    ssize_t written;
+
+    /* Short of a dead parent this cannot fail: the pipe is empty. Without it, the parent sees a
+     * program that exited with this code. */
+    do {
+        written = write(failure_pipe, &failure, sizeof failure);
+    } while (written < 0 && errno == EINTR);
+    _exit(EXIT_NOT_STARTED);
+}
+
+/* "dir/name"; false if that is longer than any path may be. */
+static bool join(char out[PATH_MAX], const char *dir, size_t dir_length, const char *name) {
+    size_t length = strlen(name);
+
+    if (dir_length + length + 2 > PATH_MAX)
+        return false;
+    memcpy(out, dir, dir_length);
+    out[dir_length] = '/';
+    memcpy(out + dir_length + 1, name, length + 1);
+    return true;
+}
+
+static const char *find_variable(char *const *environment, const char *name) {
+    size_t length = strlen(name);
+
+    for (; *environment; environment++) {
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return *environment + length + 1;
+    }
+    return NULL;
+}
+
+/* What execvpe() does, with the program's own PATH, but for one thing: a file that is no program is
+ * an error, and is not given to a shell. Returns with errno set; that a file is there but may not
+ * be run tells more than that the next folder has none. */
+static void execute(const struct program_plan *plan) {
+    const char *path = find_variable(plan->environment, "PATH");
+    char file[PATH_MAX];
+    bool denied = false;
+
+    if (strchr(plan->words[0], '/') || plan->words[0][0] == '\0') {
+        execve(plan->words[0], plan->words, plan->environment);
+        return;
+    }
+    for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; path;) {
+        size_t length = strcspn(path, ":");
+        if (join(file, length ? path : ".", length ? length : 1, plan->words[0]))
+            execve(file, plan->words, plan->environment);
+        else
+            errno = ENOENT;
+        if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+            return;
+        denied |= errno == EACCES;
+        path = path[length] ? path + length + 1 : NULL;
+    }
+    if (denied)
+        errno = EACCES;
+}
+
+_Noreturn void program_become(struct program_plan *plan, int failure_pipe) {
+    setsid();
+    if (place_descriptors(plan, &failure_pipe) < 0)
+        fail(failure_pipe, PROGRAM_STEP_DESCRIPTORS);
+    reset_signals();
+    if (plan->listen_pid)
+        write_listen_pid(plan->listen_pid);
+    if (plan->spec->directory && chdir(plan->spec->directory) < 0)
+        fail(failure_pipe, PROGRAM_STEP_DIRECTORY);
+    execute(plan);
+    fail(failure_pipe, PROGRAM_STEP_EXEC);
+}
+
+/* ---- what went wrong ---- */
+
+int program_explain(const struct program_failure *failure, const char *command,
+                    const char *directory, struct error *err) {
+    const char *reason = strerror(failure->error);
+
+    switch (failure->step) {
+    case PROGRAM_STEP_FORK:
+        return error_set(err, -failure->error,
+                         "cannot start %s: no new process: %s; close programs or raise the limit "
+                         "of processes",
+                         command, reason);
+    case PROGRAM_STEP_DESCRIPTORS:
+        return error_set(err, -failure->error,
+                         "cannot start %s: its pipes and sockets cannot be set up: %s; raise the "
+                         "limit of open files",
+                         command, reason);
+    case PROGRAM_STEP_DIRECTORY:
+        return error_set(err, -failure->error,
+                         "cannot start %s in the directory %s: %s; check the directory", command,
+                         directory, reason);
+    default:
+        return error_set(err, -failure->error,
+                         "cannot start %s: %s; check the path, its execute permission and PATH",
+                         command, reason);
+    }
+}
