@@ -21,8 +21,7 @@
 enum {
     SERVE_SESSIONS_MOST = 128, /* beyond: the one unused for longest is forgotten */
     SERVE_CALLS_MOST = 256,    /* requests in flight */
-    SERVE_SESSION_BUCKETS = 64,
-    SERVE_ENDED_MOST = 256, /* sessions that are remembered to have ended */
+    SERVE_ENDED_MOST = 256,    /* sessions that are remembered to have ended */
     SERVE_SUBSCRIPTIONS_MOST = 256,
     SERVE_URI_MOST = 4096,            /* bytes of what is subscribed to */
     SERVE_CALL_MS = 10 * 60 * 1000,   /* TETHER_CALL_LIMIT_MS */
@@ -47,7 +46,6 @@ struct editor;
 struct mcp_session;
 struct call;
 struct listener;
-struct resume_call;
 
 struct serve {
     const struct options *options;
@@ -75,9 +73,8 @@ struct serve {
 
     struct buffer lists[LIST_COUNT]; /* as members of a result: "tools":[…] */
 
-    struct mcp_session *sessions[SERVE_SESSION_BUCKETS];
+    struct mcp_session *sessions; /* the one used last is the first */
     unsigned session_count;
-    uint64_t session_clock;
     uint8_t ended[SERVE_ENDED_MOST][12];
     unsigned ended_count, ended_next;
 
@@ -85,7 +82,7 @@ struct serve {
     unsigned call_count;
     int64_t last_call;
 
-    struct resume_call *over; /* calls whose answer may be asked for again, newest first */
+    struct call *over; /* calls whose answer may be asked for again */
     unsigned over_count;
     size_t over_bytes;
 

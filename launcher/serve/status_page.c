@@ -3,14 +3,6 @@
 #include "protocol/version.h"
 #include "serve/relay/editors.h"
 
-static json_t *editors_json(const struct serve *serve) {
-    json_t *list = json_array();
-    for (const struct editor *editor = serve->editors; editor; editor = editor->next)
-        if (editor->greeted && !editor->closing)
-            json_array_append_new(list, editor_json(editor));
-    return list;
-}
-
 void status_write(struct serve *serve, struct buffer *out) {
     char start[OS_NUMBER_MAX], instance[OPTIONS_INSTANCE_MAX];
     json_t *status;

@@ -1,7 +1,7 @@
 // An editor without an engine: it connects to the built-in server as the addon does, registers the
 // tools, resources and prompts of the fixtures, and answers what is called. It prints one line of JSON
 // for each thing that happens, and does what it is told on standard input, a word a line:
-// active, busy REASON, free, pause, resume, die (without a goodbye), quit.
+// active, pause, resume, die (without a goodbye), quit.
 //
 // usage: node --import resolve.mjs fake_editor.mjs --url ws://127.0.0.1:PORT/editor [--set NAME]
 //        [--project NAME] [--quiet]      (the token comes from TETHER_WS_TOKEN)
@@ -139,11 +139,9 @@ function hear(method, params) {
 // ---- what we are told ----------------------------------------------------------------------------
 
 function obey(line) {
-    const [word, ...rest] = line.trim().split(" ");
+    const word = line.trim();
     const socket = peer.socket;
     if (word === "active") peer.notify("editor/active", {});
-    else if (word === "busy") peer.notify("editor/busy", { busy: true, why: rest.join(" ") });
-    else if (word === "free") peer.notify("editor/busy", { busy: false });
     else if (word === "pause") socket.pause();
     else if (word === "resume") socket.resume();
     else if (word === "die") socket.terminate();

@@ -126,21 +126,6 @@ def test_F7_editor_killed(server):
         assert time.monotonic() - gone < PROMPTLY
 
 
-def test_F7_busy_editor(server):
-    """F7: a busy editor is said to be busy, and why; nothing waits for it."""
-    with server.editor(fixtures="plain") as editor:
-        editor.tell("busy importing 40 of 200 files")
-        start = time.monotonic()
-        wait_until(lambda: call(server, "echo", {"text": "now?"}).get("isError"), "the editor is busy")
-        result = call(server, "echo", {"text": "and now?"})
-        assert result["isError"] is True and "importing 40 of 200 files" in words(result)
-        assert time.monotonic() - start < PROMPTLY
-        assert call(server, "echo", {"text": "STILL?"})["isError"] is True
-        assert "STILL?" not in editor.output
-        editor.tell("free")
-        wait_until(lambda: not call(server, "echo", {"text": "free?"}).get("isError"), "the editor is free")
-
-
 def test_F7_client_gone_cancels_in_the_second_era(server):
     """F7: closing the connection cancels a call in the stateless era; the editor is told."""
     with server.editor(fixtures="plain") as editor:

@@ -237,21 +237,6 @@ def test_F7_call_limit_that_is_none_is_told():
 
 
 @both
-def test_F7_busy_editor(server, era):
-    with server.editor() as editor:
-        editor.notify("editor/busy", {"busy": True, "why": "it imports files"})
-        editor.request("tests/sync", {})
-        with call_begin(server, era) as http:
-            result = http.answer().json["result"]
-            assert result["isError"] and "it imports files" in result["content"][0]["text"]
-        editor.notify("editor/busy", {"busy": False})
-        editor.request("tests/sync", {})
-        with call_begin(server, era) as http:
-            editor.say(editor.call(), "fine")
-            assert text_of(http.answer()) == "fine"
-
-
-@both
 def test_F7_progress_only_upwards_and_only_if_wanted(server, era):
     with call_ready(server, era, meta={"progressToken": "t"}) as (editor, http):
         for step in (1, 1, 0.5, 2):
@@ -567,7 +552,7 @@ def test_F7_editor_that_says_nonsense_is_answered(server):
             editor.raw.text(text)
             assert editor.receive()["error"]["code"] in (-32700, -32600)
         for method, params in [("notifications/progress", {"call": 99, "progress": 1}), ("notifications/message", {}),
-                               ("notifications/resources/updated", {}), ("editor/busy", {}), ("editor/register", {})]:
+                               ("notifications/resources/updated", {}), ("editor/register", {})]:
             editor.notify(method, params)
         for method in ("sampling/createMessage", "elicitation/create", "roots/list"):
             assert editor.request(method, {"call": 99})["error"]["code"] == -32602

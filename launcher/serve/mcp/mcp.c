@@ -90,17 +90,10 @@ static bool find_editor(struct mcp_request *request) {
 }
 
 static void relay(struct mcp_request *request) {
-    struct editor *editor = request->editor;
-    char text[512];
-    if (request->parked) {
+    if (request->parked)
         call_resume(request);
-    } else if (editor->busy) {
-        snprintf(text, sizeof text, "The Godot editor %s is busy%s%s. Try again in a moment.",
-                 editor->name, editor->busy_why[0] ? ": " : "", editor->busy_why);
-        mcp_reply_failure(request, text);
-    } else {
-        call_start(request, editor);
-    }
+    else
+        call_start(request, request->editor);
 }
 
 /* Arguments that are repeated in headers must be the same there; else it has been answered. */

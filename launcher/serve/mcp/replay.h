@@ -18,9 +18,6 @@ enum {
     RESUME_MS = 2 * 60 * 1000,
 };
 
-struct call;
-struct mcp_session;
-
 /* Zeroed memory is a stream without events. */
 struct resume_events {
     uint32_t last;      /* the number of the newest; 0: none, so no client can ask for more */
@@ -29,6 +26,10 @@ struct resume_events {
 
 /* Keeps one more event, and returns its number. */
 uint32_t resume_add(struct resume_events *events, const char *text, size_t length);
+
+/* The same with the last one, whatever its size. One that is too large leaves nothing to go on
+ * with. */
+uint32_t resume_add_answer(struct resume_events *events, const struct buffer *answer);
 
 void resume_id(const struct serve *serve, int64_t call, uint32_t event, char out[RESUME_ID_MAX]);
 
@@ -39,18 +40,5 @@ bool resume_read_id(const struct serve *serve, const char *id, int64_t *call, ui
 /* Sends what came after that event. */
 void resume_replay(const struct serve *serve, const struct resume_events *events, int64_t call,
                    uint32_t after, struct http_connection *connection);
-
-/* Keeps the answer of a call that is over, with its events, which it takes over; returns its
- * number. */
-uint32_t resume_keep(struct call *call, const struct buffer *answer);
-
-/* Answers a GET with the rest of a call that is over. False: there is no such call. */
-bool resume_over(const struct mcp_session *session, struct http_connection *connection,
-                 int64_t call, uint32_t after);
-
-/* The session has ended. */
-void resume_forget(const struct mcp_session *session);
-
-void resume_init(struct serve *serve);
 
 #endif

@@ -200,8 +200,7 @@ static bool resume(struct mcp_session *session, struct http_connection *connecti
     uint32_t event;
     if (!last || !resume_read_id(session->serve, last, &number, &event))
         return false;
-    if (!call_reconnect(session, connection, number, event) &&
-        !resume_over(session, connection, number, event))
+    if (!call_reconnect(session, connection, number, event))
         refuse(connection, 400,
                "nothing is known any more of the stream that this event was in; what it was about "
                "may or may not have taken effect");

@@ -8,7 +8,7 @@
 
 enum { SELF_MOST = 4096 };    /* bytes of what a client says of itself */
 enum { CAPABILITY_BITS = 3 }; /* in the second byte of an id; the others are offers */
-enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16, RANDOM_TEXT_AT = 4 };
+enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
 
@@ -52,17 +52,19 @@ bool session_id_open(const struct seal_key *key, const char *id, uint8_t out[SES
 
 /* ---- the table ---- */
 
-static struct mcp_session **bucket_of(struct serve *serve, const uint8_t *bytes) {
-    return &serve->sessions[bytes[RANDOM_AT] % SERVE_SESSION_BUCKETS];
+static struct mcp_session **place_of(struct serve *serve, const char *id) {
+    struct mcp_session **at = &serve->sessions;
+    while (*at && memcmp((*at)->id, id, SESSION_ID_TEXT) != 0)
+        at = &(*at)->next;
+    return at;
 }
 
-/* It is in the table no more. */
-static void dispose(struct mcp_session *session) {
+static void release(struct mcp_session *session) {
     const char *uri;
     json_t *value;
+    *place_of(session->serve, session->id) = session->next;
     session->serve->session_count--;
     calls_session_gone(session);
-    resume_forget(session);
     if (session->stream)
         http_stream_end(session->stream);
     json_object_foreach(session->subscriptions, uri, value) {
@@ -73,12 +75,9 @@ static void dispose(struct mcp_session *session) {
     free(session);
 }
 
-static void release(struct mcp_session *session) {
-    struct mcp_session **at = bucket_of(session->serve, session->bytes);
-    while (*at != session)
-        at = &(*at)->next;
-    *at = session->next;
-    dispose(session);
+static void put_first(struct mcp_session *session) {
+    session->next = session->serve->sessions;
+    session->serve->sessions = session;
 }
 
 /* Forgets the one that has been unused for longest; it can come back as long as its client has its
@@ -87,29 +86,28 @@ static void make_room(struct serve *serve) {
     struct mcp_session *oldest = NULL;
     if (serve->session_count < SERVE_SESSIONS_MOST)
         return;
-    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++)
-        for (struct mcp_session *session = serve->sessions[i]; session; session = session->next)
-            if (session->calls == 0 && (!oldest || session->used < oldest->used))
-                oldest = session;
+    for (struct mcp_session *session = serve->sessions; session; session = session->next)
+        if (session->calls == 0)
+            oldest = session;
     if (oldest)
         release(oldest);
 }
 
-static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSION_ID_BYTES]) {
-    struct mcp_session *session, **bucket = bucket_of(serve, bytes);
+static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSION_ID_BYTES],
+                                  const char *id) {
+    struct mcp_session *session;
     make_room(serve);
     session = calloc(1, sizeof *session);
     if (!session)
         return NULL;
     session->serve = serve;
     memcpy(session->bytes, bytes, SESSION_ID_BYTES);
+    memcpy(session->id, id, SESSION_ID_TEXT);
     session->version = bytes[0];
     session->capabilities = bytes[1] & ((1U << CAPABILITY_BITS) - 1);
     session->promised = bytes[1] >> CAPABILITY_BITS;
     session->log_level = 1;
-    session->used = ++serve->session_clock;
-    session->next = *bucket;
-    *bucket = session;
+    put_first(session);
     serve->session_count++;
     return session;
 }
@@ -163,11 +161,9 @@ struct mcp_session *session_create(struct serve *serve, unsigned version, const 
     if (os_random(bytes + RANDOM_AT, RANDOM_BYTES) < 0)
         return NULL;
     id_seal(&serve->key, bytes, id);
-    session = insert(serve, bytes);
-    if (!session)
-        return NULL;
-    memcpy(session->id, id, sizeof id);
-    write_context(session, client, declared);
+    session = insert(serve, bytes, id);
+    if (session)
+        write_context(session, client, declared);
     return session;
 }
 
@@ -183,31 +179,23 @@ static struct mcp_session *revive(struct serve *serve, const char *id) {
     struct mcp_session *session;
     if (!session_id_open(&serve->key, id, bytes) || has_ended(serve, bytes))
         return NULL;
-    session = insert(serve, bytes);
-    if (!session)
-        return NULL;
-    memcpy(session->id, id, SESSION_ID_TEXT);
-    write_context(session, NULL, NULL);
+    session = insert(serve, bytes, id);
+    if (session)
+        write_context(session, NULL, NULL);
     return session;
 }
 
 struct mcp_session *session_find(struct serve *serve, const char *id) {
-    uint8_t first[RANDOM_AT + 1] = {0};
-    int high, low;
+    struct mcp_session **at, *session;
     if (strlen(id) != SESSION_ID_TEXT - 1)
         return NULL;
-    high = nibble(id[RANDOM_TEXT_AT]);
-    low = nibble(id[RANDOM_TEXT_AT + 1]);
-    if (high < 0 || low < 0)
-        return NULL;
-    first[RANDOM_AT] = (uint8_t)(high << 4 | low);
-    for (struct mcp_session *session = *bucket_of(serve, first); session; session = session->next) {
-        if (memcmp(session->id, id, SESSION_ID_TEXT) == 0) {
-            session->used = ++serve->session_clock;
-            return session;
-        }
-    }
-    return revive(serve, id);
+    at = place_of(serve, id);
+    session = *at;
+    if (!session)
+        return revive(serve, id);
+    *at = session->next;
+    put_first(session);
+    return session;
 }
 
 void session_end(struct mcp_session *session) {
@@ -220,13 +208,8 @@ void session_end(struct mcp_session *session) {
 }
 
 void sessions_finish(struct serve *serve) {
-    struct mcp_session *session;
-    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++) {
-        while ((session = serve->sessions[i]) != NULL) {
-            serve->sessions[i] = session->next;
-            dispose(session);
-        }
-    }
+    while (serve->sessions)
+        release(serve->sessions);
 }
 
 void session_tell(struct mcp_session *session, const struct buffer *message) {
@@ -236,11 +219,10 @@ void session_tell(struct mcp_session *session, const struct buffer *message) {
 
 void sessions_each(struct serve *serve, void (*fn)(struct mcp_session *session, void *context),
                    void *context) {
-    for (int i = 0; i < SERVE_SESSION_BUCKETS; i++)
-        for (struct mcp_session *session = serve->sessions[i], *next; session; session = next) {
-            next = session->next;
-            fn(session, context);
-        }
+    for (struct mcp_session *session = serve->sessions, *next; session; session = next) {
+        next = session->next;
+        fn(session, context);
+    }
 }
 
 static void close_stream(struct mcp_session *session, void *context) {

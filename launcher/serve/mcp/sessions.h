@@ -12,11 +12,10 @@
 enum { SESSION_ID_BYTES = 30, SESSION_ID_TEXT = 2 * SESSION_ID_BYTES + 1 };
 
 struct mcp_session {
-    struct mcp_session *next; /* in its bucket */
+    struct mcp_session *next;
     struct serve *serve;
     char id[SESSION_ID_TEXT];
     uint8_t bytes[SESSION_ID_BYTES];
-    uint64_t used; /* by the session clock */
     unsigned version, capabilities;
     unsigned promised;     /* offers that its client was told of; it hears of no others */
     struct buffer context; /* what editors are told of its client, as JSON */

@@ -27,23 +27,61 @@ struct call *call_find(const struct serve *serve, const struct mcp_session *sess
     return NULL;
 }
 
-static void release(struct call *call) {
-    struct serve *serve = call->serve;
-    struct call **at = &serve->calls;
-    while (*at != call)
-        at = &(*at)->next;
-    *at = call->next;
-    serve->call_count--;
+static void unlink_call(struct call **list, const struct call *call) {
+    while (*list != call)
+        list = &(*list)->next;
+    *list = call->next;
+}
+
+static void let_go(struct call *call) {
+    buffer_finish(&call->events.kept);
+    json_decref(call->id);
+    json_decref(call->progress_token);
+    free(call);
+}
+
+/* Nothing goes on in it any more. */
+static void close_call(struct call *call) {
+    unlink_call(&call->serve->calls, call);
+    call->serve->call_count--;
     if (call->session)
         call->session->calls--;
     deadline_stop(&call->limit);
     deadline_stop(&call->silent);
     deadline_stop(&call->park);
     inputs_finish(call);
-    buffer_finish(&call->events.kept);
-    json_decref(call->id);
-    json_decref(call->progress_token);
-    free(call);
+}
+
+static void release(struct call *call) {
+    close_call(call);
+    let_go(call);
+}
+
+/* ---- calls that are over, and whose answer may be asked for again ---- */
+
+static void drop_over(struct call *call) {
+    struct serve *serve = call->serve;
+    unlink_call(&serve->over, call);
+    serve->over_count--;
+    serve->over_bytes -= call->events.kept.length;
+    deadline_stop(&call->limit);
+    let_go(call);
+}
+
+static void on_over(struct deadline *deadline) {
+    drop_over(deadline_owner(deadline, struct call, limit));
+}
+
+static void keep_over(struct call *call) {
+    struct serve *serve = call->serve;
+    close_call(call);
+    call->next = serve->over;
+    serve->over = call;
+    serve->over_count++;
+    serve->over_bytes += call->events.kept.length;
+    deadline_start(&call->limit, &serve->over_time);
+    while (serve->over_bytes > RESUME_ANSWERS_MOST || serve->over_count > RESUME_CALLS_MOST)
+        drop_over(deadline_owner(serve->over_time.first, struct call, limit)); /* the oldest */
 }
 
 /* ---- answers ---- */
@@ -53,13 +91,16 @@ static void release(struct call *call) {
 static void send_and_release(struct call *call, int status, struct buffer *answer) {
     struct serve *serve = call->serve;
     struct http_connection *connection = call->connection;
-    bool json_fine = call->json_fine, has_events = call->events.last > 0;
+    bool json_fine = call->json_fine, has_events = call->events.last > 0 && !answer->failed;
     char event[RESUME_ID_MAX];
     if (connection)
         http_hold(connection, nobody, NULL);
-    if (has_events && !answer->failed)
-        resume_id(serve, call->number, resume_keep(call, answer), event);
-    release(call);
+    if (has_events) {
+        resume_id(serve, call->number, resume_add_answer(&call->events, answer), event);
+        keep_over(call);
+    } else {
+        release(call);
+    }
     if (connection && !http_is_streaming(connection))
         mcp_send(connection, json_fine, status, answer);
     else if (connection &&
@@ -349,10 +390,25 @@ void call_start(struct mcp_request *request, struct editor *editor) {
         call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
 }
 
+static bool replay_over(const struct mcp_session *session, struct http_connection *connection,
+                        int64_t number, uint32_t after) {
+    const struct call *call = session->serve->over;
+    while (call && call->number != number)
+        call = call->next;
+    if (!call || call->session != session || call->events.kept.length == 0)
+        return false;
+    http_stream_begin(connection);
+    resume_replay(session->serve, &call->events, number, after, connection);
+    http_stream_end(connection);
+    return true;
+}
+
 bool call_reconnect(struct mcp_session *session, struct http_connection *connection, int64_t number,
                     uint32_t after) {
     struct call *call = call_by_number(session->serve, number);
-    if (!call || call->session != session)
+    if (!call)
+        return replay_over(session, connection, number, after);
+    if (call->session != session)
         return false;
     if (call->connection) /* its end has not been noticed yet */
         hang_up(call->connection);
@@ -523,6 +579,11 @@ void calls_session_gone(struct mcp_session *session) {
         if (call->session == session)
             call_cancel(call, "the session has ended");
     }
+    for (struct call *call = session->serve->over, *next; call; call = next) {
+        next = call->next;
+        if (call->session == session)
+            drop_over(call);
+    }
 }
 
 void calls_end(struct serve *serve) {
@@ -559,5 +620,5 @@ void calls_init(struct serve *serve) {
     deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
-    resume_init(serve);
+    deadlines_add(&serve->deadlines, &serve->over_time, RESUME_MS, on_over);
 }

@@ -42,7 +42,7 @@ void call_start(struct mcp_request *request, struct editor *editor);
 void call_resume(struct mcp_request *request);
 
 /* A legacy client has lost its connection, and takes the stream of the call up again behind an
- * event. False: there is no such call of this session under way. */
+ * event. False: there is no such call of this session, neither under way nor just over. */
 bool call_reconnect(struct mcp_session *session, struct http_connection *connection, int64_t number,
                     uint32_t after);
 

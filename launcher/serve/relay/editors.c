@@ -123,12 +123,10 @@ const json_t *editor_offer(const struct editor *editor, enum list_kind list, con
     return NULL;
 }
 
-json_t *editor_json(const struct editor *editor) {
+static json_t *editor_json(const struct editor *editor) {
     static const char *const keys[] = {"pid", "start", "project", "path", "godot", "version"};
-    json_t *out = json_pack("{s:s, s:b, s:b}", "editor", editor->id, "active",
-                            editor == editor->serve->active, "busy", editor->busy);
-    if (editor->busy && editor->busy_why[0])
-        json_object_set_new(out, "busyWhy", json_string(editor->busy_why));
+    json_t *out =
+        json_pack("{s:s, s:b}", "editor", editor->id, "active", editor == editor->serve->active);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         json_t *value = json_object_get(editor->hello, keys[i]);
         if (value)
@@ -137,6 +135,14 @@ json_t *editor_json(const struct editor *editor) {
     json_object_set_new(out, "tools",
                         json_integer((json_int_t)json_array_size(editor->lists[LIST_TOOLS])));
     return out;
+}
+
+json_t *editors_json(const struct serve *serve) {
+    json_t *list = json_array();
+    for (const struct editor *editor = serve->editors; editor; editor = editor->next)
+        if (editor->greeted && !editor->closing)
+            json_array_append_new(list, editor_json(editor));
+    return list;
 }
 
 /* ---- what editors say ---- */
@@ -198,14 +204,6 @@ static void on_request(struct editor *editor, const struct rpc_message *message)
                       NULL);
 }
 
-static void set_busy(struct editor *editor, const json_t *params) {
-    const char *why = rpc_text(params, "why");
-    editor->busy = json_is_true(json_object_get(params, "busy"));
-    why = why ? why : "";
-    snprintf(editor->busy_why, sizeof editor->busy_why, "%.*s",
-             (int)utf8_cut(why, sizeof editor->busy_why - 1), why);
-}
-
 static void on_notification(struct editor *editor, const struct rpc_message *message) {
     const char *method = message->method;
     if (!editor->greeted)
@@ -216,8 +214,6 @@ static void on_notification(struct editor *editor, const struct rpc_message *mes
             lists_update(editor->serve);
     } else if (strcmp(method, "editor/active") == 0) {
         editor_activate(editor);
-    } else if (strcmp(method, "editor/busy") == 0) {
-        set_busy(editor, message->params);
     } else if (strcmp(method, "notifications/resources/updated") == 0) {
         if (editor == editor->serve->active)
             watch_updated(editor->serve, rpc_text(message->params, "uri"));

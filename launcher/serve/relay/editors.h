@@ -13,8 +13,6 @@ struct editor {
     struct serve *serve;
     struct editor_socket *socket;
     bool greeted, closing;
-    bool busy;
-    char busy_why[256];
     char id[40];
     char name[128]; /* for people: the project, and the pid */
     json_t *hello;
@@ -54,8 +52,8 @@ struct editor *editor_find(const struct serve *serve, const char *which);
 /* The object of this name (or uri) in a list of the editor; NULL: there is none. */
 const json_t *editor_offer(const struct editor *editor, enum list_kind list, const char *name);
 
-/* An editor as clients are told of it. */
-json_t *editor_json(const struct editor *editor);
+/* The editors as clients are told of them. */
+json_t *editors_json(const struct serve *serve);
 
 void editors_finish(struct serve *serve);
 

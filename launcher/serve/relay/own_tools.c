@@ -47,14 +47,9 @@ json_t *tool_failure(const char *format, ...) {
 }
 
 static json_t *list_editors(const struct serve *serve) {
-    json_t *list = json_array(), *structured, *result;
-    char *text;
-    for (const struct editor *editor = serve->editors; editor; editor = editor->next)
-        if (editor->greeted && !editor->closing)
-            json_array_append_new(list, editor_json(editor));
-    structured = json_pack("{s:o}", "editors", list);
-    text = json_dumps(structured, JSON_COMPACT);
-    result = text_result(text ? text : "", false);
+    json_t *structured = json_pack("{s:o}", "editors", editors_json(serve));
+    char *text = json_dumps(structured, JSON_COMPACT);
+    json_t *result = text_result(text ? text : "", false);
     free(text);
     json_object_set_new(result, "structuredContent", structured);
     return result;
