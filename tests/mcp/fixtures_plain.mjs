@@ -1,6 +1,8 @@
 // Tools, a resource and a prompt of our own, for the tests with clients and for the benchmark.
 import { text } from "./call.mjs";
 
+let goOn = () => {};
+
 const nothing = { type: "object", properties: {}, additionalProperties: false };
 
 export const tools = {
@@ -25,14 +27,21 @@ export const tools = {
         },
     },
     count: {
-        description: "Reports progress as many times as it is told, then ends.",
+        description: "Reports progress as many times as it is told, then waits for go_on to end.",
         inputSchema: { type: "object", properties: { steps: { type: "integer" } }, required: ["steps"] },
         run: async ({ steps }, call) => {
-            for (let step = 1; step <= steps; step++) {
-                call.progress(step, steps, `step ${step}`);
-                await call.pause(10);
-            }
+            const told = new Promise((resolve) => (goOn = resolve));
+            for (let step = 1; step <= steps; step++) call.progress(step, steps, `step ${step}`);
+            await Promise.race([told, call.ended]);
             return text(`counted to ${steps}`);
+        },
+    },
+    go_on: {
+        description: "Lets count end.",
+        inputSchema: nothing,
+        run: () => {
+            goOn();
+            return text("it goes on");
         },
     },
     wait: {

@@ -1,4 +1,5 @@
 """F7: the limits of the built-in server: the last that is let in, the first that is not, and who makes room."""
+import contextlib
 import json
 import os
 import signal
@@ -49,7 +50,7 @@ def listen(server):
 
 
 def test_F7_one_connection_too_many(server):
-    """The oldest that has nothing to do makes room; if all have something to do, the newcomer is told so."""
+    """The oldest that has nothing to do makes room."""
     session = server.session()
     open_now = []
     with server.editor() as editor, session.begin("tools/call", {"name": "echo"}) as calling:
@@ -70,18 +71,21 @@ def test_F7_one_connection_too_many(server):
                 http.close()
         editor.say(call, "was there all the time")
         assert calling.answer().json["result"]["content"][0]["text"] == "was there all the time"
-    streams = []
-    try:
-        for _ in range(CONNECTIONS):
-            streams.append(listen(server))
-        with server.http_connection() as newcomer:
-            assert newcomer.answer().status == 503
-            newcomer.wait_closed()
-        streams.pop().close()
-        streams.append(listen(server))
-    finally:
-        for http in streams:
-            http.close()
+
+
+def test_F7_one_stream_too_many(server):
+    """If all have something to do, the newcomer is told so, until one of them has gone."""
+    with contextlib.ExitStack() as streams, server.editor() as editor:
+        for _ in range(CONNECTIONS - 1):
+            streams.enter_context(listen(server))
+        with server.modern_begin("tools/call", {"name": "echo"}):
+            call = editor.call()
+            with server.http_connection() as newcomer:
+                assert newcomer.answer().status == 503
+                newcomer.wait_closed()
+        # Only what the server has heard of has gone.
+        assert editor.call("notifications/cancelled")["params"]["call"] == call["id"]
+        streams.enter_context(listen(server))
 
 
 def test_F7_one_session_too_many(server):
