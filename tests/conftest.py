@@ -49,11 +49,13 @@ def pytest_sessionfinish():
 
 @pytest.fixture(autouse=True)
 def nothing_left(request):
+    claimed = len(harness.claims)
     before = harness.open_fds()
     allowed = harness.descendants_of(os.getpid())
     yield
     for process in list(harness.Process.running):
         process.stop()
+    harness.release_ports(claimed)
     if getattr(request.node, "tether_failed", False):
         harness.end_strays(allowed, limit=0)  # left behind by its failure, which says enough
         return

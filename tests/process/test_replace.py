@@ -167,19 +167,11 @@ class Stranger(Process):
             return stream.recv(100) == b"stranger"
 
 
-def free_run(count):
-    """A pair of ports whose next `count` pairs are free, too."""
-    while True:
-        http, ws = free_ports()
-        if abs(http - ws) > count and all(can_bind(port + i) for port in (http, ws) for i in range(count + 1)):
-            return http, ws
-
-
 @pytest.mark.parametrize("address", PLACES)
 @pytest.mark.parametrize("which", ["http", "ws"])
 def test_A12_stranger_on_a_port_is_named_and_not_touched(state_dir, which, address):
     """F4: pid, executable and command line, found without running another program."""
-    ports = free_run(1)
+    ports = free_ports()
     port = ports[0] if which == "http" else ports[1]
     with Stranger(port, address) as stranger, Instance(state_dir, ports=ports) as it:
         result = it.launch(env={"PATH": "/nonexistent"})
@@ -193,7 +185,7 @@ def test_A12_stranger_on_a_port_is_named_and_not_touched(state_dir, which, addre
 
 
 def test_F4_next_free_pair_is_offered_and_works(state_dir):
-    ports = free_run(2)
+    ports = free_ports()
     with Stranger(ports[0]) as stranger, Stranger(ports[1] + 1), Instance(state_dir, ports=ports) as it:
         message = it.launch()["message"]
         it.wait_end()
@@ -206,7 +198,7 @@ def test_F4_next_free_pair_is_offered_and_works(state_dir):
 
 
 def test_F4_ports_auto_takes_the_next_free_pair(state_dir):
-    ports = free_run(2)
+    ports = free_ports()
     with Stranger(ports[1]) as stranger, Stranger(ports[0] + 1) as another, Instance(state_dir, ports=ports) as it:
         result = it.launch("--ports", "auto")
         assert result["code"] == 0 and result["result"] == "started"
@@ -223,7 +215,7 @@ def test_F4_ports_auto_takes_the_next_free_pair(state_dir):
 
 
 def test_F4_ports_auto_without_a_second_port(state_dir):
-    ports = free_run(1)
+    ports = free_ports()
     with Stranger(ports[0]) as stranger, Instance(state_dir, ports=(ports[0], 0)) as it:
         result = it.launch("--ports", "auto")
         assert result["code"] == 0 and (result["http_port"], result["ws_port"]) == (ports[0] + 1, 0)

@@ -80,7 +80,7 @@ area_explore() {
 # One file of tests; what it says is shown when it is over, so that two at a time stay readable.
 run_pytest_file() {
     local lane=$1 file=$2 log=$BUILD/logs/pytest-$1.log
-    if (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 TETHER_TEST_LANE="$lane" \
+    if (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 \
         TETHER_TEST_COUNTS="$BUILD/logs/lanes/${file//\//-}" TETHER_TEST_SKIPS="$SKIPS" \
         TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
         TETHER_NODE="$NODE_PACKAGES" \

@@ -222,18 +222,37 @@ def run(argv, env=None, limit=LIMIT, **options):
     return process
 
 
+PORTS = range(14000, 32000, 4)  # below those that the kernel gives out by itself, to connections
+claims = []
+
+
+def _claim(port):
+    """Takes the port of UDP, which nothing here speaks: so no other test on this machine, of whatever
+    clone or user, takes that of TCP while it is free for a moment."""
+    claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        claim.bind(("127.0.0.1", port))
+        for each in range(port, port + PORTS.step):
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", each))
+    except OSError:
+        claim.close()
+        return False
+    claims.append(claim)
+    return True
+
+
 def free_ports(count=2):
-    """Ports that are free now, below the range from which the kernel gives out its own, so that no
-    outgoing connection takes one in between; and not those of tests that run beside this one."""
+    """Ports for this test alone, and with each the three that follow it."""
     found = []
-    first = 14000 + 6000 * int(os.environ.get("TETHER_TEST_LANE", "1"))
     while len(found) < count:
-        port = random.randrange(first, first + 6000)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in found:
+        port = random.choice(PORTS)
+        if _claim(port):
             found.append(port)
     return found
+
+
+def release_ports(kept):
+    """Gives back all ports but those that were claimed first."""
+    while len(claims) > kept:
+        claims.pop().close()
