@@ -5,11 +5,11 @@ import select
 import signal
 import socket
 import struct
-import time
 
 import pytest
 
 from harness import LIMIT, Process
+from scene import stays, wait_asleep, wakeups
 from websocket import (BINARY, CLOSE, FIN, PING, PONG, TEXT, TOKEN, Echo, Node, Raw, close_payload, frame,
                        node_modules, request)
 
@@ -401,19 +401,13 @@ def test_F7_own_stop_is_nobody_elses_silence():
 
 
 def test_F2_nothing_happens_without_editors(echo):
-    def switches():
-        with open("/proc/%d/status" % echo.pid) as file:
-            return [line for line in file if line.startswith("voluntary_ctxt_switches")]
     with echo.raw() as raw:
         raw.frame(FIN | CLOSE)
         raw.receive_close()
     echo.expect("^close ")
-    until = time.monotonic() + 5
-    before = None
-    while before != switches() and time.monotonic() < until:
-        before = switches()
-        select.select([], [], [], 0.7)
-    assert before == switches()
+    wait_asleep(echo.pid)
+    before = wakeups(echo.pid)
+    assert stays(echo.pid, 1) and wakeups(echo.pid) == before
 
 
 # ---- the end -------------------------------------------------------------------------------------

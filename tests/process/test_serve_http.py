@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from scene import wait_asleep, wakeups
 from served import Http, META, MODERN, Served
 
 SANITIZED = "TETHER_PROGRAM" in os.environ  # which needs more memory and time
@@ -484,14 +485,10 @@ def test_F7_no_growth_after_many_requests(server):
 
 def test_F2_idle_server_does_not_wake_up(server):
     """Also with connections that wait for their next request."""
-    def switches():
-        with open("/proc/%d/status" % server.pid) as file:
-            return [line for line in file if "ctxt_switches" in line]
-
     with server.http_connection() as http, Http(server.ws) as other:
         http.send(get(server))
         http.answer()
-        assert http.is_open(0.5)
-        before = switches()
+        wait_asleep(server.pid)
+        before = wakeups(server.pid)
         assert http.is_open(2) and other.socket
-        assert switches() == before
+        assert wakeups(server.pid) == before

@@ -334,9 +334,9 @@ def test_F7_modern_client_that_leaves_has_cancelled(server):
 def test_F7_time_has_limits(server):
     """After 5 s a call is a stream, so that nobody takes it for dead; after 10 s an unfinished request is
     refused, however steadily its bytes trickle in; a stream without an event says every 15 s that it lives."""
+    began = time.monotonic()
     with call_ready(server, "legacy") as (editor, http), server.http_connection() as slow, \
             server.session().stream() as quiet:
-        began = time.monotonic()
         slow.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ")
         assert http.head()[1]["content-type"] == "text/event-stream" and 4.5 < time.monotonic() - began < 9
         while not slow.data and time.monotonic() - began < 20:

@@ -331,18 +331,18 @@ def test_A4_a_moment_without_anybody_shorter_than_the_grace_ends_nothing(state_d
             first.connect()
             wait_for(control, lambda s: s["ownership"] == "owned")
             stays_ready(control, 1.8)
-            first.close()
             gone = time.monotonic()
+            first.close()
             control.wait_state("stopping")
-            assert time.monotonic() - gone > 1.4  # the grace began anew
+            assert time.monotonic() - gone >= 1.5  # the grace began anew
         instance.wait_end()
 
 
 def test_E4_a_silent_session_is_pinged_and_then_no_longer_counts(state_dir):
     """E3, E4: the limit and the sweep are settable, and the sweep finds what no event tells. Who
     answers stays; who does not cannot hold the server, and is not thrown out."""
-    env = {"TETHER_SILENCE_LIMIT_MS": "600"}
-    with Instance(state_dir, "--sweep-ms", "100", "--grace-ms", "100") as instance, \
+    env = {"TETHER_SILENCE_LIMIT_MS": "2000"}
+    with Instance(state_dir, "--sweep-ms", "200", "--grace-ms", "100") as instance, \
             start_owner() as owner:
         instance.launch("--owner-pid", owner.pid, env=env)
         with watch(instance) as control, instance.control() as answering, \
@@ -375,16 +375,16 @@ def test_E4_a_phantom_does_not_pin_an_orphaned_server(state_dir):
 
 
 def test_E7_the_idle_limit_counts_only_without_sessions_and_starts_afresh(state_dir):
-    with Instance(state_dir, "--idle-limit-ms", "1000") as instance:
+    with Instance(state_dir, "--idle-limit-ms", "2000") as instance:
         instance.launch()
         with watch(instance) as control, instance.control() as session:
             session.hello()
-            stays_ready(control, 1.3)
+            stays_ready(control, 2.3)
+            left = time.monotonic()
             session.send(type="leave", reason="quit")
             session.wait_closed()
-            left = time.monotonic()
             control.wait_state("stopping")
-            assert 0.9 < time.monotonic() - left
+            assert time.monotonic() - left >= 2
         instance.wait_end()
         assert "ended (idle limit)" in instance.log()
 

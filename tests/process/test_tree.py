@@ -1,12 +1,12 @@
 """Nothing of a server's process tree outlives its end, whoever dies in which order; and an instance
 that has nothing to do does nothing."""
-import re
 import signal
 import time
 
 import pytest
 
-from scene import PROBE, Fifo, Watched, find_guard, is_alive, kill, server_of, state_of, stays, wait_alone, wait_until
+from scene import (PROBE, Fifo, Watched, find_guard, is_alive, kill, server_of, state_of, stays, wait_alone,
+                   wait_asleep, wait_until, wakeups)
 from harness import Process, descendants_of
 from tether import SERVER, Instance, start_owner
 
@@ -127,14 +127,14 @@ def test_F1_no_survivor_beside_the_restarted_server(state_dir, members, victim):
 def test_F1_stopped_server(state_dir, end):
     """SIGSTOP keeps nobody alive: it is continued to hear SIGTERM, and obeys."""
     with start_owner() as owner, Instance(state_dir, "--restart", "never", "--grace-ms", 0,
-                                          "--stop-grace-ms", 5000, "--ready", "none") as it:
+                                          "--stop-grace-ms", 25000, "--ready", "none") as it:
         it.launch("--owner-pid", owner.pid, command=[SERVER, "--stop-self"])
         server = server_of(it)
         wait_until(lambda: state_of(server) == "T", "the server has stopped itself")
         with Watched([server]) as tree:
             began = time.monotonic()
             end_and_check(it, owner, end, tree)
-            assert time.monotonic() - began < 4, "it was not continued, but killed after the stop grace"
+            assert time.monotonic() - began < 12, "it was not continued, but killed after the stop grace"
 
 
 @pytest.mark.parametrize("end", WAYS[:7])
@@ -196,30 +196,22 @@ def test_F1_strangers_beside_the_tree_are_left_alone(state_dir, members):
 
 # ---- F2 ------------------------------------------------------------------------------------------
 
-def switches(pid):
-    with open("/proc/%d/status" % pid) as file:
-        return sum(int(number) for number in re.findall(r"ctxt_switches:\s*(\d+)", file.read()))
-
-
 def test_F2_idle_instances_do_nothing(state_dir):
-    """Daemon and guard, with an owner that lives: no context switch in five seconds, and one at most
-    with twenty sessions."""
+    """Daemon and guard, with an owner that lives: not woken in five seconds, and once at most with
+    twenty sessions."""
     with start_owner() as owner, Instance(state_dir) as quiet, Instance(state_dir) as busy:
         for it in (quiet, busy):
             it.launch("--owner-pid", owner.pid)
         controls = [busy.control() for _ in range(20)]
         for control in controls:
             assert control.hello()["type"] == "welcome"
-        # The last answer has come when everything before it has been dealt with.
-        controls[-1].request("status")
-        with quiet.control() as last:
-            last.hello(role="cli")
         pids = {"daemon": quiet.result["daemon_pid"], "guard": quiet.status()["guard_pid"],
                 "daemon with sessions": busy.result["daemon_pid"]}
-        stays(owner.pid, 0.2)
-        before = {name: switches(pid) for name, pid in pids.items()}
+        for pid in pids.values():
+            wait_asleep(pid)
+        before = {name: wakeups(pid) for name, pid in pids.items()}
         assert stays(owner.pid, 5)
-        woken = {name: switches(pid) - before[name] for name, pid in pids.items()}
+        woken = {name: wakeups(pid) - before[name] for name, pid in pids.items()}
         for control in controls:
             control.close()
         assert woken["daemon"] == 0 and woken["guard"] == 0 and woken["daemon with sessions"] <= 1, woken

@@ -51,6 +51,27 @@ def is_alive(pid):
     return state_of(pid) not in "ZX"
 
 
+def cpu_seconds(pid):
+    """How long a process has computed so far: what it takes does not depend on what else runs."""
+    with open("/proc/%d/stat" % pid) as file:
+        return sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
+def wakeups(pid):
+    """How often a process has gone to sleep, and so how often it was woken; not how often another
+    has taken its place on the processor."""
+    with open("/proc/%d/status" % pid) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
+
+
+def wait_asleep(pid):
+    """Waits until a process has not been woken for half a second."""
+    def is_asleep():
+        before = wakeups(pid)
+        return stays(pid, 0.5) and wakeups(pid) == before and state_of(pid) == "S"
+    wait_until(is_asleep, "process %d sleeps" % pid)
+
+
 def environment_of(pid):
     """What the program was started with, as {name: value}."""
     with open("/proc/%d/environ" % pid, "rb") as file:
