@@ -1,5 +1,5 @@
-/* The clock, and randomness. */
-#include "os/os.h"
+/* The clock, randomness, and descriptors. */
+#include "os/posix/posix.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -11,4 +11,8 @@ int64_t os_clock_ms(void) {
 int os_random(void *out, size_t size) {
     arc4random_buf(out, size);
     return 0;
+}
+
+void posix_close_from(int first) {
+    posix_close_numbers(first);
 }

@@ -33,12 +33,6 @@ int os_process_open(struct os_process *process, const struct os_identity *identi
     return UV_ENOSYS;
 }
 
-int os_process_signal(const struct os_process *process, int signal_number) {
-    (void)process;
-    (void)signal_number;
-    return UV_ENOSYS;
-}
-
 int os_process_wait(const struct os_process *process, int timeout_ms) {
     (void)process;
     (void)timeout_ms;
