@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "daemon/command_words.h"
 #include "daemon/log.h"
+#include "daemon/place.h"
 #include "daemon/ports.h"
 #include "daemon/records.h"
 #include "exit_code.h"
@@ -25,7 +26,7 @@ struct report {
     const struct options *options;
     char instance[OPTIONS_INSTANCE_MAX];
     json_t *findings;
-    bool is_held; /* a daemon holds the lock */
+    bool is_held; /* a daemon runs here */
     int64_t server_pid;
 };
 
@@ -47,8 +48,8 @@ static void add(struct report *report, const char *what, const char *advice, con
                                                       advice ? json_string(advice) : json_null()));
 }
 
-static void examine_daemon(struct report *report) {
-    struct error err = {0};
+static void examine_daemon(struct report *report, const struct os_dir *dir) {
+    struct error err = {0}, silent = {0};
     json_t *state = NULL;
     struct client *client = client_open(report->options, &state, &err);
     if (state) {
@@ -61,8 +62,9 @@ static void examine_daemon(struct report *report) {
         add(report, "server", reason[0] ? "see `tether logs`; `tether restart` tries again" : NULL,
             "%s%s%.1200s", message_text(server, "state"), reason[0] ? ": " : "", reason);
     } else {
-        add(report, "daemon", "wait a moment; if it stays so, end the process that holds the lock",
-            "the lock is held, but nobody answers: %s", err.message);
+        place_tell_silent(dir, &silent);
+        add(report, "daemon", "wait a moment; if it stays so, do what it says", "%s (%s)",
+            silent.message, err.message);
     }
     client_close(client, state);
 }
@@ -96,12 +98,12 @@ static void examine_place(struct report *report) {
         return;
     }
     add(report, "directory", NULL, "%s", dir.path);
-    report->is_held = os_lock_is_held(&dir, "lock") == 1;
-    os_dir_finish(&dir);
+    report->is_held = place_is_taken(&dir);
     if (report->is_held)
-        examine_daemon(report);
+        examine_daemon(report, &dir);
     else
         examine_last(report);
+    os_dir_finish(&dir);
 }
 
 /* ---- another tether on our ports ---- */
@@ -301,12 +303,16 @@ int command_sweep(const struct options *options) {
     }
     if (rc < 0)
         return exit_failing(EXIT_FAILED, &err);
-    rc = os_lock_take(&lock, &dir, "lock", &err);
+    rc = place_take(&lock, &dir, &err);
     if (rc == 0)
         sweep_place(options, &dir);
     os_dir_finish(&dir);
     if (rc == UV_EAGAIN) {
         puts("nothing to sweep: tether runs here, and keeps its own place clean");
+        return EXIT_FINE;
+    }
+    if (rc == UV_EBUSY) {
+        printf("nothing is swept: %s\n", err.message);
         return EXIT_FINE;
     }
     if (rc < 0)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "client.h"
+#include "daemon/place.h"
 #include "daemon/records.h"
 #include "protocol/message.h"
 #include "status_text.h"
@@ -39,7 +40,7 @@ json_t *last_run(const struct options *options) {
     if (client_dir(&dir, options, false, NULL) < 0)
         return NULL;
     options_instance(options, instance);
-    if (os_lock_is_held(&dir, "lock") == 0)
+    if (!place_is_taken(&dir))
         state = records_read_last(&dir, instance);
     if (state)
         last = summary(state, &dir);

@@ -10,6 +10,7 @@
 #include "client.h"
 #include "commands.h"
 #include "daemon/command_words.h"
+#include "daemon/place.h"
 #include "exit_code.h"
 #include "memory.h"
 #include "options/owner_check.h"
@@ -22,7 +23,8 @@
 enum {
     MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
     HANDSHAKE_MOST_MS = 60000,
-    COMMAND_SHOWN = 200, /* characters of another command, in a message */
+    LOST_MOST_MS = 10000, /* for a daemon to make again what was removed */
+    COMMAND_SHOWN = 200,  /* characters of another command, in a message */
 };
 
 enum outcome { AGAIN, UNANSWERED, DONE };
@@ -307,22 +309,21 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
 
 /* ---- who has the lock ---- */
 
-/* Waits a moment, but not for ever in all. */
-static enum outcome be_patient(struct launch *launch, const struct os_dir *dir) {
+/* Waits a moment, but not for ever in all. `why` is what is wrong if it stays so. */
+static enum outcome be_patient(struct launch *launch, const struct os_dir *dir,
+                               const struct error *why) {
     int64_t now = os_clock_ms();
     if (launch->unanswered_since == 0)
         launch->unanswered_since = now;
-    if (now - launch->unanswered_since > HANDSHAKE_MOST_MS)
-        return give_up(launch, EXIT_FAILED,
-                       "another tether holds the lock of this instance but does not answer; "
-                       "`tether doctor` tells more");
+    if (now - launch->unanswered_since > (why->code == UV_EBUSY ? LOST_MOST_MS : HANDSHAKE_MOST_MS))
+        return give_up(launch, EXIT_FAILED, why->message);
     os_dir_wait(dir, MOMENT_MS);
     return AGAIN;
 }
 
 /* Somebody has the lock. If nobody listens, it is somebody who does not yet, or not any more. One
  * who listens but hangs up has no room for us at present, or is about to go. */
-static enum outcome join(struct launch *launch, const struct os_dir *dir) {
+static enum outcome join(struct launch *launch, const struct os_dir *dir, const struct error *why) {
     struct error err = {0};
     struct client *client = memory_resize(NULL, sizeof *client);
     enum outcome outcome = UNANSWERED;
@@ -335,7 +336,7 @@ static enum outcome join(struct launch *launch, const struct os_dir *dir) {
     }
     free(client);
     if (outcome == UNANSWERED)
-        return be_patient(launch, dir);
+        return be_patient(launch, dir, why);
     launch->unanswered_since = 0;
     return outcome;
 }
@@ -348,11 +349,13 @@ static enum outcome try_instance(struct launch *launch) {
     int rc = client_dir(&dir, &launch->options, true, &err);
     if (rc < 0)
         return give_up(launch, EXIT_FAILED, err.message);
-    rc = os_lock_take(&lock, &dir, "lock", &err);
+    rc = place_take(&lock, &dir, &err);
+    if (rc == UV_EAGAIN)
+        place_tell_silent(&dir, &err);
     if (rc == 0)
         outcome = start(launch, lock);
-    else if (rc == UV_EAGAIN)
-        outcome = join(launch, &dir);
+    else if (rc == UV_EAGAIN || rc == UV_EBUSY)
+        outcome = join(launch, &dir, &err);
     else
         outcome = give_up(launch, EXIT_FAILED, err.message);
     os_dir_finish(&dir);

@@ -630,13 +630,30 @@ void control_log(struct control *control, enum log_stream stream, const char *te
 /* ---- the endpoint ---- */
 
 int control_init(struct control *control, struct daemon *daemon, struct error *err) {
-    int rc = os_control_name(&daemon->dir, true, daemon->control_name, err);
     *control = (struct control){.daemon = daemon};
     uv_timer_init(&daemon->loop, &control->again);
     control->again.data = control;
-    return rc < 0 ? rc
-                  : os_control_listen(&control->endpoint, &daemon->loop, &daemon->dir, BACKLOG,
-                                      on_connection, control, err);
+    return control_listen(control, err);
+}
+
+int control_listen(struct control *control, struct error *err) {
+    struct daemon *daemon = control->daemon;
+    struct os_control *endpoint;
+    int rc = os_control_name(&daemon->dir, true, daemon->control_name, err);
+    if (rc == 0)
+        rc = os_control_listen(&endpoint, &daemon->loop, &daemon->dir, BACKLOG, on_connection,
+                               control, err);
+    if (rc < 0)
+        return rc;
+    os_control_close(control->endpoint);
+    control->endpoint = endpoint;
+    return 0;
+}
+
+void control_write_records(struct control *control) {
+    for (struct control_session *session = control->sessions; session; session = session->next)
+        if (session->known)
+            write_session_record(session);
 }
 
 static void on_last_heard(uv_shutdown_t *last, int status) {

@@ -57,6 +57,12 @@ struct control {
 /* Listens at the instance's endpoint. Only for who holds the lock. */
 int control_init(struct control *control, struct daemon *daemon, struct error *err);
 
+/* The same once more, when the endpoint is gone; sessions stay. */
+int control_listen(struct control *control, struct error *err);
+
+/* Writes the records of all sessions anew. */
+void control_write_records(struct control *control);
+
 /* Closes everything; sessions go when the loop has closed their handles. */
 void control_finish(struct control *control);
 

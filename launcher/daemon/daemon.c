@@ -69,7 +69,12 @@ static void report_listening(struct daemon *daemon) {
 
 static int write_state(struct daemon *daemon, struct error *err) {
     json_t *state = status_json(daemon, "state");
+    char place[OS_PLACE_MAX], lock[OS_LOCK_TEXT_MAX];
+    os_place(place);
+    os_lock_text(daemon->lock, lock);
     json_object_set_new(state, "control", json_string(daemon->control_name));
+    json_object_set_new(state, "place", json_string(place));
+    json_object_set_new(state, "lock", json_string(lock));
     return records_write_state(&daemon->dir, state, err);
 }
 
@@ -87,7 +92,7 @@ static void on_state_timer(uv_timer_t *timer) {
 
 /* At the next turn of the loop: several changes at once are one file, and a restart does not wait
  * for the disk. */
-static void write_state_soon(struct daemon *daemon) {
+void daemon_write_state(struct daemon *daemon) {
     if (!daemon->ended)
         uv_timer_start(&daemon->state_timer, on_state_timer, 0, 0);
 }
@@ -240,7 +245,7 @@ static void end(struct daemon *daemon) {
 }
 
 static void publish(struct daemon *daemon) {
-    write_state_soon(daemon);
+    daemon_write_state(daemon);
     daemon->untold = !control_publish(&daemon->control);
 }
 
@@ -379,7 +384,7 @@ static void on_ready(void *context) {
 static void on_started(void *context) {
     struct daemon *daemon = context;
     log_say(&daemon->log, "server started: process %lld", (long long)daemon->supervisor.server.pid);
-    write_state_soon(daemon);
+    daemon_write_state(daemon);
     if (daemon->ready_early)
         feed_kind(daemon, LIFECYCLE_ON_READY);
 }
@@ -475,7 +480,7 @@ static int open_place(struct daemon *daemon, struct error *err) {
         daemon->lock = (os_handle)daemon->options->lock_handle;
         return os_lock_adopt(daemon->lock, &daemon->dir, "lock", err);
     }
-    rc = os_lock_take(&daemon->lock, &daemon->dir, "lock", err);
+    rc = place_take(&daemon->lock, &daemon->dir, err);
     if (rc == UV_EAGAIN)
         error_set(err, rc,
                   "tether already runs for ports %u and %u; see `tether status`, end it with "
@@ -578,7 +583,8 @@ static void finish_handles(struct daemon *daemon) {
     control_finish(&daemon->control);
     ready_finish(&daemon->ready);
     supervisor_finish(&daemon->supervisor);
-    records_remove_all(&daemon->dir);
+    place_finish(daemon);
+    records_remove_all(&daemon->dir, &daemon->self);
 }
 
 /* As long as it starts; there is no server yet. */
@@ -624,6 +630,7 @@ int daemon_run(const struct options *options, bool foreground) {
         return fail_early(daemon, &err);
     memory_survive(); /* from here on there is a server to keep */
     watch_parent(daemon);
+    place_keep(daemon);
     begin(daemon);
     report_listening(daemon);
     uv_run(&daemon->loop, UV_RUN_DEFAULT);

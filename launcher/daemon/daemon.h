@@ -14,6 +14,7 @@
 #include "options/options.h"
 #include "os/os.h"
 #include "os/os_loop.h"
+#include "place.h"
 #include "ports.h"
 #include "ready.h"
 #include "supervise.h"
@@ -42,6 +43,7 @@ struct daemon {
     bool foreground; /* `tether run` */
     struct os_dir dir;
     os_handle lock;
+    struct place_keeper keeper;
     os_handle result; /* where `launch` waits for the outcome of the start; OS_NO_HANDLE: told */
     char instance[OPTIONS_INSTANCE_MAX];
     char control_name[OS_ENDPOINT_MAX];
@@ -86,5 +88,8 @@ int daemon_run(const struct options *options, bool foreground);
  * answer; NULL: nobody. */
 void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
                  struct control_call *caller);
+
+/* At the next turn of the loop, the state is put into its file. */
+void daemon_write_state(struct daemon *daemon);
 
 #endif

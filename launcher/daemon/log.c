@@ -277,6 +277,11 @@ void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn 
         echo_init(&log->echo);
 }
 
+void log_reopen(struct log *log) {
+    os_handle_close(&log->server.handle);
+    os_handle_close(&log->launcher.handle);
+}
+
 void log_finish(struct log *log) {
     log_server_end(log);
     log_server_begin(log);

@@ -171,6 +171,19 @@ int ready_init(struct ready *ready, uv_loop_t *loop, const struct options *optio
                : 0;
 }
 
+int ready_listen(struct ready *ready, const struct os_dir *dir, struct error *err) {
+    struct os_ready *told;
+    int rc;
+    if (!ready->told || os_ready_is_there(ready->told))
+        return 0;
+    rc = os_ready_listen(&told, ready->loop, dir, on_told, ready, err);
+    if (rc < 0)
+        return rc;
+    os_ready_close(ready->told);
+    ready->told = told;
+    return 0;
+}
+
 const char *ready_place(const struct ready *ready) {
     return ready->told ? os_ready_place(ready->told) : NULL;
 }

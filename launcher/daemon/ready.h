@@ -30,6 +30,9 @@ int ready_init(struct ready *ready, uv_loop_t *loop, const struct options *optio
                const struct os_dir *dir, void (*on_ready)(void *context), void *context,
                struct error *err);
 
+/* Makes it again if somebody has removed it. */
+int ready_listen(struct ready *ready, const struct os_dir *dir, struct error *err);
+
 /* Where the server is to say that it is ready; NULL: nowhere. */
 const char *ready_place(const struct ready *ready);
 

@@ -43,6 +43,8 @@ bool records_read_state(const struct os_dir *dir, struct records_state *state) {
     state->daemon = identity_of(json_object_get(json, "daemon"));
     state->guard = identity_of(json_object_get(json, "guard"));
     state->server = identity_of(json_object_get(json, "server"));
+    snprintf(state->place, sizeof state->place, "%s", message_text(json, "place"));
+    snprintf(state->lock, sizeof state->lock, "%s", message_text(json, "lock"));
     json_decref(json);
     return true;
 }
@@ -184,6 +186,9 @@ unsigned records_clean(const struct os_dir *dir, void (*removed)(const char *nam
     return cleaning.count;
 }
 
-void records_remove_all(const struct os_dir *dir) {
-    os_file_remove(dir, STATE_FILE);
+void records_remove_all(const struct os_dir *dir, const struct os_identity *daemon) {
+    struct records_state state;
+    if (records_read_state(dir, &state) && state.daemon.pid == daemon->pid &&
+        state.daemon.start == daemon->start)
+        os_file_remove(dir, STATE_FILE);
 }

@@ -14,9 +14,12 @@
 
 #include "os/os.h"
 
-/* What an earlier daemon left in state.json; identities with pid 0 are not known. */
+/* What an earlier daemon left in state.json; identities with pid 0 are not known, texts that are
+ * empty neither. */
 struct records_state {
     struct os_identity daemon, guard, server;
+    char place[OS_PLACE_MAX];    /* where those identities mean something */
+    char lock[OS_LOCK_TEXT_MAX]; /* the file that the daemon has locked */
 };
 
 /* False if there is no such file, or none that can be used. */
@@ -46,7 +49,7 @@ void records_keep_last(const struct os_dir *dir);
  * be used; else a new reference. */
 json_t *records_read_last(const struct os_dir *dir, const char *instance);
 
-/* Removes state.json: this daemon has ended in order. */
-void records_remove_all(const struct os_dir *dir);
+/* Removes state.json if it is this daemon's, which has ended in order. */
+void records_remove_all(const struct os_dir *dir, const struct os_identity *daemon);
 
 #endif

@@ -67,6 +67,16 @@ enum os_answer { OS_MAYBE = 0, OS_YES, OS_NO };
 /* Whether the process counts pids as we do. If not, a pid it sends means nothing here. */
 enum os_answer os_same_namespace(int64_t pid);
 
+/* Where the identities of processes mean what they mean here: this start of the machine, and our pid
+ * namespace, as a text for records. A part that the system does not tell is missing in it. */
+#define OS_PLACE_MAX 96
+void os_place(char out[OS_PLACE_MAX]);
+
+/* Whether such a text names our place. OS_NO: it was another start of the machine, and whoever is
+ * meant is dead. OS_MAYBE: the same start, but pids count differently there, or the text tells too
+ * little. */
+enum os_answer os_place_is_ours(const char *place);
+
 /* ---- Processes ---- */
 
 /* A process that is held on to: the handle refers to this very process even after its pid has been
@@ -173,6 +183,9 @@ int os_control_name(const struct os_dir *instance, bool create, char out[OS_ENDP
 /* Removes what is left of an endpoint; 0 if there is nothing. Only for who holds the lock. */
 int os_control_remove(const struct os_dir *instance, struct error *err);
 
+/* Whether somebody listens at the endpoint, even if it does not come to answer. */
+bool os_control_is_answered(const struct os_dir *instance);
+
 /* ---- Files in a private directory ---- */
 
 /* Names are plain: not empty, no slash, not "." or "..". Anything else is UV_EINVAL. */
@@ -208,12 +221,21 @@ void os_dir_wait(const struct os_dir *dir, int limit_ms);
 
 /* Takes the exclusive lock on a file of the directory, made if missing and never removed, without
  * waiting. The kernel keeps the lock until the last copy of the handle is closed: it passes through
- * fork and, if the handle is inherited, through exec. UV_EAGAIN: another holds it. */
+ * fork and, if the handle is inherited, through exec. UV_EAGAIN: another holds it. As long as the
+ * directory's handle is open, programs that clean up and know of locks leave all in it alone. */
 int os_lock_take(os_handle *lock, const struct os_dir *dir, const char *name, struct error *err);
 
 /* For a process that was started with the lock in an inherited handle: checks that it is that file
  * and that this handle holds the lock, and keeps the handle from being inherited further. */
 int os_lock_adopt(os_handle lock, const struct os_dir *dir, const char *name, struct error *err);
+
+/* False: the lock excludes nobody any more, for its file was removed or replaced, or the directory
+ * is no longer what its path leads to. */
+bool os_lock_is_current(os_handle lock, const struct os_dir *dir, const char *name);
+
+/* Names the locked file apart from every other that exists while the lock is held; for records. */
+#define OS_LOCK_TEXT_MAX 48
+void os_lock_text(os_handle lock, char out[OS_LOCK_TEXT_MAX]);
 
 /* 1 if anybody, the caller included, holds the lock, else 0. Asking takes nothing: it never makes
  * an os_lock_take at the same moment fail. */

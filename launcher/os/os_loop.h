@@ -62,6 +62,9 @@ int os_ready_listen(struct os_ready **ready, uv_loop_t *loop, const struct os_di
 /* What the variable is to hold. Lives as long as the place. */
 const char *os_ready_place(const struct os_ready *ready);
 
+/* False: somebody has removed it, and the server finds nobody there. */
+bool os_ready_is_there(const struct os_ready *ready);
+
 /* What was said so far, by an earlier run, is not told any more. */
 void os_ready_forget(struct os_ready *ready);
 void os_ready_close(struct os_ready *ready);
@@ -81,8 +84,12 @@ int os_control_listen(struct os_control **control, uv_loop_t *loop, const struct
 /* Once for each call of the function: gives the connection to an initialised pipe. */
 int os_control_accept(struct os_control *control, uv_pipe_t *connection);
 
-/* Ends the listening, and the endpoint is no more. Connections stay. */
+/* Ends the listening, and the endpoint is no more. Connections stay, and so does an endpoint that
+ * another has put in the place of ours. */
 void os_control_close(struct os_control *control);
+
+/* False: somebody has removed or replaced the endpoint, and nobody can connect any more. */
+bool os_control_is_there(const struct os_control *control);
 
 /* Connects an initialised pipe to the endpoint of that name, as uv_pipe_connect does. The callback
  * gets UV_ENOENT or UV_ECONNREFUSED: nobody listens; UV_EAGAIN: more wait there already than it

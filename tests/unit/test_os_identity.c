@@ -444,6 +444,27 @@ static void test_thread_is_no_process(void **state) {
     assert_int_equal(rc, -ESRCH);
 }
 
+/* Row L3: what another start of the machine recorded means nobody any more; of the same start under
+ * another pid namespace nothing is known. */
+static void test_L3_places(void **state) {
+    char place[OS_PLACE_MAX], other[OS_PLACE_MAX];
+    (void)state;
+    os_place(place);
+    assert_true(strlen(place) > 36 && place[36] == '/');
+    assert_int_equal(os_place_is_ours(place), OS_YES);
+    memcpy(other, place, sizeof other);
+    other[0] = other[0] == '0' ? '1' : '0';
+    assert_int_equal(os_place_is_ours(other), OS_NO);
+    snprintf(other, sizeof other, "%.36s/17", place);
+    assert_int_equal(os_place_is_ours(other), OS_MAYBE);
+    snprintf(other, sizeof other, "%.36s/0", place);
+    assert_int_equal(os_place_is_ours(other), OS_MAYBE);
+    snprintf(other, sizeof other, "%.36s", place);
+    assert_int_equal(os_place_is_ours(other), OS_MAYBE);
+    assert_int_equal(os_place_is_ours(""), OS_MAYBE);
+    assert_int_equal(os_place_is_ours("/17"), OS_MAYBE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(test_pid_text_is_strict),
@@ -463,6 +484,7 @@ int main(void) {
         UNIT_TEST(test_process_handle),
         UNIT_TEST(test_open_refuses_the_wrong_process),
         UNIT_TEST(test_thread_is_no_process),
+        UNIT_TEST(test_L3_places),
     };
     return cmocka_run_group_tests_name("os identity", tests, NULL, NULL);
 }

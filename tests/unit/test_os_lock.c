@@ -163,6 +163,32 @@ static void test_adopt_checks_what_it_got(void **state) {
     place_finish(&place);
 }
 
+static void test_current_as_long_as_nobody_removes_it(void **state) {
+    struct place place;
+    os_handle lock, second;
+    char moved[160], first_text[OS_LOCK_TEXT_MAX], second_text[OS_LOCK_TEXT_MAX];
+    (void)state;
+    place_init(&place);
+    snprintf(moved, sizeof moved, "%.120s.moved", place.dir.path);
+    assert_int_equal(os_lock_take(&lock, &place.dir, "lock", NULL), 0);
+    assert_true(os_lock_is_current(lock, &place.dir, "lock"));
+    assert_int_equal(rename(place.dir.path, moved), 0);
+    assert_false(os_lock_is_current(lock, &place.dir, "lock"));
+    assert_int_equal(rename(moved, place.dir.path), 0);
+    assert_true(os_lock_is_current(lock, &place.dir, "lock"));
+    assert_int_equal(unlinkat((int)place.dir.handle, "lock", 0), 0);
+    assert_false(os_lock_is_current(lock, &place.dir, "lock"));
+    assert_int_equal(os_lock_take(&second, &place.dir, "lock", NULL), 0);
+    assert_false(os_lock_is_current(lock, &place.dir, "lock"));
+    assert_true(os_lock_is_current(second, &place.dir, "lock"));
+    os_lock_text(lock, first_text);
+    os_lock_text(second, second_text);
+    assert_string_not_equal(first_text, second_text);
+    os_handle_close(&lock);
+    os_handle_close(&second);
+    place_finish(&place);
+}
+
 static void test_hostile_lock_files(void **state) {
     struct place place;
     os_handle lock;
@@ -364,6 +390,7 @@ int main(void) {
         UNIT_TEST(test_passes_through_fork),
         UNIT_TEST(test_passes_through_exec),
         UNIT_TEST(test_adopt_checks_what_it_got),
+        UNIT_TEST(test_current_as_long_as_nobody_removes_it),
         UNIT_TEST(test_hostile_lock_files),
         UNIT_TEST(test_replaced_meanwhile),
         UNIT_TEST(test_replaced_for_ever),

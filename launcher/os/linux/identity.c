@@ -1,9 +1,12 @@
 /* Who is who, and who still lives. */
+#include "os/posix/posix.h"
 #include "proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,6 +59,32 @@ enum os_answer os_same_namespace(int64_t pid) {
     if (!proc_is_ours() || stat("/proc/self/ns/pid", &ours) < 0 || stat(path, &theirs) < 0)
         return OS_MAYBE;
     return ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino ? OS_YES : OS_NO;
+}
+
+/* "<boot id>/<pid namespace>". */
+void os_place(char out[OS_PLACE_MAX]) {
+    char boot[64] = "";
+    struct stat space = {0};
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : posix_read_all(fd, boot, sizeof boot - 1);
+    if (fd >= 0)
+        close(fd);
+    boot[n > 0 ? n : 0] = '\0';
+    boot[strcspn(boot, "\n")] = '\0';
+    if (!proc_is_ours() || stat("/proc/self/ns/pid", &space) < 0)
+        space.st_ino = 0;
+    snprintf(out, OS_PLACE_MAX, "%s/%" PRIu64, boot, (uint64_t)space.st_ino);
+}
+
+enum os_answer os_place_is_ours(const char *place) {
+    char ours[OS_PLACE_MAX];
+    size_t boot = strcspn(place, "/");
+    os_place(ours);
+    if (boot == 0 || ours[0] == '/' || !place[boot])
+        return OS_MAYBE;
+    if (strcspn(ours, "/") != boot || strncmp(ours, place, boot) != 0)
+        return OS_NO;
+    return strcmp(ours, place) == 0 && strcmp(place + boot, "/0") != 0 ? OS_YES : OS_MAYBE;
 }
 
 uint32_t os_user_self(void) {

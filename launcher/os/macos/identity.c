@@ -2,7 +2,9 @@
 #include "bsdinfo.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/proc.h>
+#include <sys/sysctl.h>
 #include <unistd.h>
 
 int os_identity_of(int64_t pid, struct os_identity *identity) {
@@ -46,6 +48,21 @@ enum os_life os_liveness(const struct os_identity *identity) {
 enum os_answer os_same_namespace(int64_t pid) {
     (void)pid;
     return OS_YES; /* there is but one */
+}
+
+void os_place(char out[OS_PLACE_MAX]) {
+    size_t size = OS_PLACE_MAX;
+    if (sysctlbyname("kern.bootsessionuuid", out, &size, NULL, 0) < 0)
+        size = 0;
+    out[size > 0 ? size - 1 : 0] = '\0';
+}
+
+enum os_answer os_place_is_ours(const char *place) {
+    char ours[OS_PLACE_MAX];
+    os_place(ours);
+    if (!place[0] || !ours[0])
+        return OS_MAYBE;
+    return strcmp(ours, place) == 0 ? OS_YES : OS_NO;
 }
 
 uint32_t os_user_self(void) {

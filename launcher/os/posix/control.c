@@ -1,9 +1,12 @@
-/* The control endpoint: a Unix socket in a directory that is ours alone. */
+/* The control endpoint: a Unix socket in a directory that is ours alone. The name is not bound by
+ * libuv, which at the end would remove whatever has it then. */
 #include "os/os_loop.h"
+#include "posix.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "memory.h"
 
@@ -11,6 +14,8 @@ struct os_control {
     uv_pipe_t pipe;
     os_control_fn fn;
     void *context;
+    char name[OS_ENDPOINT_MAX];
+    struct posix_node node;
 };
 
 static void on_connection(uv_stream_t *stream, int status) {
@@ -19,28 +24,45 @@ static void on_connection(uv_stream_t *stream, int status) {
         control->fn(control->context);
 }
 
+/* Binds the name to a socket that becomes the loop's, and with that is closed by it. */
+static int bind_name(struct os_control *control) {
+    int fd = posix_local_socket(control->name, POSIX_BIND), rc;
+    if (fd < 0)
+        return fd;
+    rc = posix_node_of(control->name, &control->node);
+    if (rc == 0)
+        rc = uv_pipe_open(&control->pipe, fd);
+    if (rc < 0)
+        close(fd);
+    return rc;
+}
+
 int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_dir *instance,
                       int backlog, os_control_fn fn, void *context, struct error *err) {
     struct os_control *control;
-    char name[OS_ENDPOINT_MAX];
-    int rc = os_control_name(instance, true, name, err);
+    int rc;
     *out = NULL;
-    if (rc == 0)
-        rc = os_control_remove(instance, err);
-    if (rc < 0)
-        return rc;
     control = memory_zeroed(sizeof *control);
     if (!control)
         return error_set(err, UV_ENOMEM, "out of memory");
-    *control = (struct os_control){.fn = fn, .context = context};
+    control->fn = fn;
+    control->context = context;
+    rc = os_control_name(instance, true, control->name, err);
+    if (rc == 0)
+        rc = os_control_remove(instance, err);
+    if (rc < 0) {
+        free(control);
+        return rc;
+    }
     uv_pipe_init(loop, &control->pipe, 0);
     control->pipe.data = control;
-    rc = uv_pipe_bind(&control->pipe, name);
+    rc = bind_name(control);
     if (rc == 0)
         rc = uv_listen((uv_stream_t *)&control->pipe, backlog, on_connection);
     if (rc < 0) {
+        error_set(err, rc, "cannot listen on %s: %s", control->name, uv_strerror(rc));
         os_control_close(control);
-        return error_set(err, rc, "cannot listen on %s: %s", name, uv_strerror(rc));
+        return rc;
     }
     *out = control;
     return 0;
@@ -55,8 +77,14 @@ static void free_control(uv_handle_t *handle) {
 }
 
 void os_control_close(struct os_control *control) {
-    if (control) /* this removes the socket, too */
-        uv_close((uv_handle_t *)&control->pipe, free_control);
+    if (!control)
+        return;
+    posix_node_remove(control->name, &control->node);
+    uv_close((uv_handle_t *)&control->pipe, free_control);
+}
+
+bool os_control_is_there(const struct os_control *control) {
+    return posix_node_is_there(control->name, &control->node);
 }
 
 int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 void os_handle_close(os_handle *handle) {
@@ -39,6 +41,22 @@ int posix_socket(int domain, int type) {
     }
     return fd;
 #endif
+}
+
+int posix_local_socket(const char *path, enum posix_local what) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct sockaddr *at = (const struct sockaddr *)&address;
+    size_t length = strlen(path);
+    int fd = length < sizeof address.sun_path ? posix_socket(AF_UNIX, SOCK_STREAM) : -ENAMETOOLONG;
+    if (fd < 0)
+        return fd;
+    memcpy(address.sun_path, path, length);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0 &&
+        (what == POSIX_BIND ? bind(fd, at, sizeof address) : connect(fd, at, sizeof address)) == 0)
+        return fd;
+    int rc = -errno;
+    close(fd);
+    return rc;
 }
 
 ssize_t posix_read_all(int fd, void *out, size_t size) {

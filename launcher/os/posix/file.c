@@ -94,6 +94,24 @@ int os_file_read(const struct os_dir *dir, const char *name, char *out, size_t s
     return 0;
 }
 
+int posix_node_of(const char *path, struct posix_node *node) {
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return -errno;
+    *node = (struct posix_node){st.st_dev, st.st_ino};
+    return 0;
+}
+
+bool posix_node_is_there(const char *path, const struct posix_node *node) {
+    struct posix_node now;
+    return posix_node_of(path, &now) == 0 && now.device == node->device && now.inode == node->inode;
+}
+
+void posix_node_remove(const char *path, const struct posix_node *node) {
+    if (posix_node_is_there(path, node))
+        unlink(path);
+}
+
 int os_file_remove(const struct os_dir *dir, const char *name) {
     if (!posix_name_is_plain(name))
         return -EINVAL;

@@ -112,6 +112,17 @@ int os_control_name(const struct os_dir *instance, bool create, char out[OS_ENDP
     return rc;
 }
 
+/* Asked without waiting: a queue that is full is one that somebody has. */
+bool os_control_is_answered(const struct os_dir *instance) {
+    char path[OS_ENDPOINT_MAX];
+    int fd = os_control_name(instance, false, path, NULL);
+    if (fd == 0)
+        fd = posix_local_socket(path, POSIX_CONNECT);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || fd == -EAGAIN || fd == -EINPROGRESS;
+}
+
 int os_control_remove(const struct os_dir *instance, struct error *err) {
     struct os_dir dir;
     struct stat st;

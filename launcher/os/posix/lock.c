@@ -3,11 +3,16 @@
  * It is an open file description lock: it belongs to the open file, not to the process, so it
  * follows the descriptor through fork and exec and ends with the last copy. Unlike flock it can be
  * asked about without being taken. The file is never unlinked by us; if somebody else does that, a
- * lock on the file that is gone would exclude nobody, hence the check after taking it. */
+ * lock on the file that is gone would exclude nobody, hence the check after taking it. The shared
+ * flock on the directory excludes nobody either: systemd-tmpfiles, which cleans /tmp, passes over
+ * directories that have one. */
 #include "posix.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,6 +54,10 @@ static int open_lock_file(const struct os_dir *dir, const char *name) {
     return rc;
 }
 
+static void keep_from_cleaners(const struct os_dir *dir) {
+    flock((int)dir->handle, LOCK_SH | LOCK_NB);
+}
+
 /* Returns the descriptor; -ESTALE: the file was removed or replaced meanwhile. */
 static int take_once(const struct os_dir *dir, const char *name) {
     int fd = open_lock_file(dir, name);
@@ -68,6 +77,7 @@ int os_lock_take(os_handle *lock, const struct os_dir *dir, const char *name, st
         rc = take_once(dir, name);
     if (rc >= 0) {
         *lock = rc;
+        keep_from_cleaners(dir);
         return 0;
     }
     if (rc == -EWOULDBLOCK)
@@ -89,7 +99,23 @@ int os_lock_adopt(os_handle lock, const struct os_dir *dir, const char *name, st
     if (rc < 0)
         return error_set(err, rc, "the inherited descriptor %d is not the lock %s/%s: %s", fd,
                          dir->path, name ? name : "", os_error_text(rc).text);
+    keep_from_cleaners(dir);
     return 0;
+}
+
+bool os_lock_is_current(os_handle lock, const struct os_dir *dir, const char *name) {
+    struct stat mine, named;
+    return is_current((int)lock, dir, name) && fstat((int)dir->handle, &mine) == 0 &&
+           lstat(dir->path, &named) == 0 && mine.st_dev == named.st_dev &&
+           mine.st_ino == named.st_ino;
+}
+
+void os_lock_text(os_handle lock, char out[OS_LOCK_TEXT_MAX]) {
+    struct stat st;
+    out[0] = '\0';
+    if (fstat((int)lock, &st) == 0)
+        snprintf(out, OS_LOCK_TEXT_MAX, "%" PRIu64 ":%" PRIu64, (uint64_t)st.st_dev,
+                 (uint64_t)st.st_ino);
 }
 
 int os_lock_is_held(const struct os_dir *dir, const char *name) {

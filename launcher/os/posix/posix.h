@@ -22,6 +22,10 @@ ssize_t posix_read_all(int fd, void *out, size_t size);
 /* A socket (SOCK_STREAM or SOCK_DGRAM) that exec does not pass on. Returns it or -errno. */
 int posix_socket(int domain, int type);
 
+/* A non-blocking stream socket that is bound or connected to a path. Returns it or -errno. */
+enum posix_local { POSIX_BIND, POSIX_CONNECT };
+int posix_local_socket(const char *path, enum posix_local what);
+
 /* Makes exec close the descriptor. */
 int posix_cloexec(int fd);
 
@@ -37,6 +41,15 @@ struct os_exit posix_exit_of(int status);
 
 /* Sends the signal to exactly this process. -ESRCH: it has been reaped. */
 int posix_process_signal(const struct os_process *process, int number);
+
+/* What a name stood for when we made it, so that we remove nothing that another has put there. */
+struct posix_node {
+    dev_t device;
+    ino_t inode;
+};
+int posix_node_of(const char *path, struct posix_node *node);
+bool posix_node_is_there(const char *path, const struct posix_node *node);
+void posix_node_remove(const char *path, const struct posix_node *node);
 
 /* Copies text that came from another process so that it can be shown: NUL becomes a space, control
  * characters and broken UTF-8 become '?', and what does not fit is cut with "..." at the end. */

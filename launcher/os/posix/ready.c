@@ -21,6 +21,7 @@ struct os_ready {
     void (*fn)(void *context);
     void *context;
     struct sockaddr_un address;
+    struct posix_node node;
 };
 
 static socklen_t fill_address(struct sockaddr_un *address, const char *path) {
@@ -99,7 +100,7 @@ static void free_ready(uv_handle_t *handle) {
 void os_ready_close(struct os_ready *ready) {
     if (!ready)
         return;
-    unlink(ready->address.sun_path);
+    posix_node_remove(ready->address.sun_path, &ready->node);
     uv_close((uv_handle_t *)&ready->poll, free_ready);
 }
 
@@ -112,6 +113,8 @@ static int open_place(struct os_ready *ready, struct error *err) {
         rc = ready->fd;
     else if (bind(ready->fd, (const struct sockaddr *)address, sizeof *address) < 0)
         rc = -errno;
+    else
+        rc = posix_node_of(address->sun_path, &ready->node);
     if (rc < 0)
         error_set(err, rc, "cannot make the notification socket %s: %s", address->sun_path,
                   os_error_text(rc).text);
@@ -141,6 +144,10 @@ int os_ready_listen(struct os_ready **out, uv_loop_t *loop, const struct os_dir 
     uv_poll_start(&ready->poll, UV_READABLE, on_readable);
     *out = ready;
     return 0;
+}
+
+bool os_ready_is_there(const struct os_ready *ready) {
+    return posix_node_is_there(ready->address.sun_path, &ready->node);
 }
 
 const char *os_ready_place(const struct os_ready *ready) {

@@ -51,6 +51,15 @@ int os_process_executable(const struct os_identity *identity, char *out, size_t 
     return UV_ENOSYS;
 }
 
+void os_place(char out[OS_PLACE_MAX]) {
+    out[0] = '\0';
+}
+
+enum os_answer os_place_is_ours(const char *place) {
+    (void)place;
+    return OS_MAYBE;
+}
+
 int os_process_parent(const struct os_identity *identity, int64_t *parent) {
     (void)identity;
     (void)parent;
@@ -132,6 +141,11 @@ int os_control_name(const struct os_dir *instance, bool create, char out[OS_ENDP
     return os_not_yet(err, "be reached");
 }
 
+bool os_control_is_answered(const struct os_dir *instance) {
+    (void)instance;
+    return false;
+}
+
 int os_control_remove(const struct os_dir *instance, struct error *err) {
     (void)instance;
     return os_not_yet(err, "be reached");
@@ -200,6 +214,18 @@ int os_lock_adopt(os_handle lock, const struct os_dir *dir, const char *name, st
     (void)dir;
     (void)name;
     return os_not_yet(err, "lock an instance");
+}
+
+bool os_lock_is_current(os_handle lock, const struct os_dir *dir, const char *name) {
+    (void)lock;
+    (void)dir;
+    (void)name;
+    return true;
+}
+
+void os_lock_text(os_handle lock, char out[OS_LOCK_TEXT_MAX]) {
+    (void)lock;
+    out[0] = '\0';
 }
 
 int os_lock_is_held(const struct os_dir *dir, const char *name) {
@@ -361,6 +387,11 @@ const char *os_ready_place(const struct os_ready *ready) {
     return NULL;
 }
 
+bool os_ready_is_there(const struct os_ready *ready) {
+    (void)ready;
+    return true;
+}
+
 void os_ready_forget(struct os_ready *ready) {
     (void)ready;
 }
@@ -384,6 +415,11 @@ int os_control_accept(struct os_control *control, uv_pipe_t *connection) {
     (void)control;
     (void)connection;
     return UV_ENOSYS;
+}
+
+bool os_control_is_there(const struct os_control *control) {
+    (void)control;
+    return true;
 }
 
 void os_control_close(struct os_control *control) {

@@ -1,0 +1,208 @@
+#include "place.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon.h"
+#include "records.h"
+
+enum { AGAIN_FIRST_MS = 20, AGAIN_MOST_MS = 30000 };
+
+/* ---- taking it ---- */
+
+/* Whether the recorded daemon lives or may do so, by what pids mean here. */
+static bool may_live(const struct records_state *state) {
+    if (state->daemon.pid == 0)
+        return false;
+    if (state->place[0] == 0) /* recorded by a release that did not note the place */
+        return os_liveness(&state->daemon) != OS_DEAD;
+    switch (os_place_is_ours(state->place)) {
+    case OS_YES:
+        return os_liveness(&state->daemon) != OS_DEAD;
+    case OS_NO:
+        return false;
+    case OS_MAYBE:
+        break;
+    }
+    return true;
+}
+
+/* For who has the lock. If that is the very file that the recorded daemon had locked, it is dead.
+ */
+static bool has_living_daemon(const struct os_dir *dir, os_handle lock,
+                              struct os_identity *daemon) {
+    struct records_state before;
+    char locked[OS_LOCK_TEXT_MAX];
+    bool known = records_read_state(dir, &before);
+    *daemon = before.daemon;
+    os_lock_text(lock, locked);
+    if (known && before.lock[0] && strcmp(before.lock, locked) == 0)
+        return false;
+    return os_control_is_answered(dir) || may_live(&before);
+}
+
+/* "process 4711 (tether daemon …)", of a daemon by its record. */
+static void name_daemon(const struct os_identity *daemon, char *out, size_t size) {
+    char command[160];
+    snprintf(out, size, "a tether that is not recorded");
+    if (daemon->pid == 0)
+        return;
+    if (os_process_command(daemon, command, sizeof command) < 0)
+        snprintf(command, sizeof command, "which cannot be seen from here");
+    snprintf(out, size, "process %lld (%s)", (long long)daemon->pid, command);
+}
+
+static int tell_living(const struct os_dir *dir, const struct os_identity *living,
+                       struct error *err) {
+    char who[224];
+    name_daemon(living, who, sizeof who);
+    return error_set(err, UV_EBUSY,
+                     "%s runs this instance, although its lock %s/lock was removed, and cannot be "
+                     "reached. If it is stopped, continue it (`kill -CONT`); it ends, with its "
+                     "server, on a plain `kill`. If there is no such daemon, remove %s/state.json",
+                     who, dir->path, dir->path);
+}
+
+void place_tell_silent(const struct os_dir *dir, struct error *err) {
+    struct records_state state;
+    char who[224];
+    records_read_state(dir, &state);
+    name_daemon(&state.daemon, who, sizeof who);
+    error_set(err, UV_EAGAIN,
+              "%s has the lock of this instance but does not answer. If it is stopped, continue it "
+              "(`kill -CONT`); it ends, with its server, on a plain `kill`",
+              who);
+}
+
+int place_take(os_handle *lock, const struct os_dir *dir, struct error *err) {
+    struct os_identity living;
+    int rc = os_lock_take(lock, dir, "lock", err);
+    if (rc < 0 || !has_living_daemon(dir, *lock, &living))
+        return rc;
+    os_handle_close(lock);
+    return tell_living(dir, &living, err);
+}
+
+bool place_is_taken(const struct os_dir *dir) {
+    struct records_state state;
+    records_read_state(dir, &state);
+    return os_lock_is_held(dir, "lock") == 1 || os_control_is_answered(dir) || may_live(&state);
+}
+
+/* ---- keeping it ---- */
+
+static void check(struct daemon *daemon);
+
+/* Takes the lock anew, in the directory that the instance has now. */
+static int regain_lock(struct daemon *daemon, struct error *err) {
+    char path[OS_PATH_MAX];
+    struct os_dir dir = {.handle = OS_NO_HANDLE};
+    os_handle lock;
+    int rc = os_instance_path(daemon->options->state_dir, daemon->instance, path, sizeof path, err);
+    if (rc == 0)
+        rc = os_dir_open(&dir, path, true, err);
+    if (rc == 0)
+        rc = os_lock_take(&lock, &dir, "lock", err);
+    if (rc < 0) {
+        os_dir_finish(&dir);
+        return rc;
+    }
+    os_handle_close(&daemon->lock);
+    os_dir_finish(&daemon->dir);
+    daemon->lock = lock;
+    daemon->dir = dir;
+    return 0;
+}
+
+static int restore(struct daemon *daemon, bool *changed, struct error *err) {
+    int rc = 0;
+    *changed = false;
+    if (!os_lock_is_current(daemon->lock, &daemon->dir, "lock")) {
+        rc = regain_lock(daemon, err);
+        *changed = rc == 0;
+    }
+    if (rc == 0 && !os_control_is_there(daemon->control.endpoint)) {
+        rc = control_listen(&daemon->control, err);
+        *changed = true;
+    }
+    if (rc == 0)
+        rc = ready_listen(&daemon->ready, &daemon->dir, err);
+    return rc;
+}
+
+static void on_again(uv_timer_t *timer) {
+    check(timer->data);
+}
+
+static void on_change(uv_fs_event_t *event, const char *name, int events, int status) {
+    (void)name;
+    (void)events;
+    if (status == 0)
+        check(event->data);
+}
+
+/* What is removed changes, too, as long as we have it open: one name fewer. Without such news, as
+ * when the system has no more watches to give, nothing is noticed; the next to come still finds us
+ * by the record or the endpoint. */
+static void watch(struct daemon *daemon) {
+    struct place_keeper *keeper = &daemon->keeper;
+    char path[OS_PATH_MAX + sizeof "/lock"];
+    snprintf(path, sizeof path, "%s/lock", daemon->dir.path);
+    uv_fs_event_stop(&keeper->lock);
+    uv_fs_event_start(&keeper->lock, on_change, path, 0);
+    uv_fs_event_stop(&keeper->endpoint);
+    uv_fs_event_start(&keeper->endpoint, on_change, daemon->control_name, 0);
+}
+
+static void try_again(struct daemon *daemon, const struct error *why) {
+    struct place_keeper *keeper = &daemon->keeper;
+    uint64_t delay = keeper->delay_ms ? 2 * keeper->delay_ms : AGAIN_FIRST_MS;
+    if (keeper->delay_ms == AGAIN_FIRST_MS) /* before, it may have been one who only looked */
+        log_say(&daemon->log,
+                "somebody has removed files of this instance; until they can be made again only "
+                "who is connected already reaches it: %s",
+                why->message);
+    keeper->delay_ms = delay < AGAIN_MOST_MS ? delay : AGAIN_MOST_MS;
+    uv_timer_start(&keeper->again, on_again, keeper->delay_ms, 0);
+}
+
+static void check(struct daemon *daemon) {
+    struct error err = {0};
+    bool changed;
+    int rc;
+    if (daemon->ended)
+        return;
+    rc = restore(daemon, &changed, &err);
+    if (changed) {
+        log_reopen(&daemon->log);
+        log_say(&daemon->log, "somebody has removed files of this instance; made again in %s",
+                daemon->dir.path);
+        control_write_records(&daemon->control);
+        daemon_write_state(daemon);
+        watch(daemon);
+    }
+    if (rc < 0)
+        try_again(daemon, &err);
+    else
+        daemon->keeper.delay_ms = 0;
+}
+
+void place_keep(struct daemon *daemon) {
+    struct place_keeper *keeper = &daemon->keeper;
+    uv_timer_init(&daemon->loop, &keeper->again);
+    uv_fs_event_init(&daemon->loop, &keeper->lock);
+    uv_fs_event_init(&daemon->loop, &keeper->endpoint);
+    keeper->again.data = keeper->lock.data = keeper->endpoint.data = daemon;
+    keeper->kept = true;
+    watch(daemon);
+    check(daemon); /* of what came before the watch nobody tells */
+}
+
+void place_finish(struct daemon *daemon) {
+    struct place_keeper *keeper = &daemon->keeper;
+    if (!keeper->kept)
+        return;
+    uv_close((uv_handle_t *)&keeper->again, NULL);
+    uv_close((uv_handle_t *)&keeper->lock, NULL);
+    uv_close((uv_handle_t *)&keeper->endpoint, NULL);
+}

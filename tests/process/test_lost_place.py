@@ -1,0 +1,139 @@
+"""Somebody removes the files by which an instance is found, as those do who clean /tmp. Row L3: the
+living instance keeps all that is its own, and can be reached again."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import Process, wait_gone
+from scene import is_alive, wait_until
+from tether import SERVER, Instance, http_get, start_owner
+
+FILES = ["lock", "control.sock", "state.json"]
+TMPFILES = shutil.which("systemd-tmpfiles")
+
+
+def remove(instance, *names):
+    for name in names:
+        os.unlink(os.path.join(instance.directory, name))
+
+
+def take_away(instance):
+    """All of it. It is moved before, or the daemon would be faster than what is left of the removal."""
+    away = instance.directory + ".away"
+    os.rename(instance.directory, away)
+    while os.path.exists(away):  # the daemon may be writing into it
+        shutil.rmtree(away, ignore_errors=True)
+
+
+def wait_whole(instance, names=FILES):
+    wait_until(lambda: all(os.path.lexists(os.path.join(instance.directory, name)) for name in names),
+               "its files are back")
+
+
+def inodes(instance):
+    return [os.stat(os.path.join(instance.directory, name)).st_ino for name in ("lock", "control.sock")]
+
+
+def still_the_same(instance, first):
+    """By its own word and by what the system shows."""
+    status = instance.status()
+    assert status["daemon"]["pid"] == first["daemon_pid"] and status["state"] == "ready"
+    assert status["server"]["pid"] == first["server_pid"] and is_alive(first["server_pid"])
+    assert status["restarts"] == 0 and http_get(instance.http)[0] == 200
+    return status
+
+
+@pytest.mark.parametrize("names", [["lock"], ["control.sock"], ["lock", "state.json"], FILES])
+@pytest.mark.parametrize("command", ["launch", "sweep"])
+def test_L3_who_comes_after_files_were_removed_ends_nobody(state_dir, names, command):
+    with start_owner() as owner, Instance(state_dir) as it:
+        first = it.launch("--owner-pid", owner.pid)
+        remove(it, *names)
+        if command == "launch":
+            second = it.launch()
+            assert second["result"] == "adopted" and second["daemon_pid"] == first["daemon_pid"], second
+        else:
+            assert it.cli("sweep").status == 0
+        wait_whole(it)
+        still_the_same(it, first)
+        again = it.launch()
+        assert again["result"] == "adopted" and again["server_pid"] == first["server_pid"]
+        assert it.cli("sweep").output.startswith("nothing to sweep: tether runs here")
+        assert it.cli("stop", "--force").status == 0
+        assert sorted(os.listdir(it.directory)) == ["last.json", "launcher.log", "lock", "server.log"]
+
+
+def test_L3_a_directory_that_is_gone_is_made_again(state_dir):
+    """With all that was in it, for all that was to be found there; sessions are not interrupted."""
+    with start_owner() as owner, Instance(state_dir, "--ready", "notify") as it:
+        first = it.launch("--owner-pid", owner.pid, command=[SERVER, "--notify"])
+        with it.control() as control:
+            session = control.hello()["session"]
+            take_away(it)
+            wait_whole(it, FILES + ["sessions/%d.json" % os.getpid()])
+            assert control.request("status")["ok"]
+            assert session in [one["session"] for one in still_the_same(it, first)["sessions"]]
+            assert "made again" in it.log()
+            # The new server tells it is ready where the old one would have.
+            assert it.cli("restart").status == 0
+            assert it.cli("logs", "-n", "100").output.count("server up") == 1
+        assert it.cli("stop", "--force").status == 0 and it.ports_are_free()
+
+
+def test_L3_a_stopped_daemon_without_its_files_is_neither_ended_nor_replaced(state_dir):
+    """It cannot make them again. Whoever comes is told whom to see to, in bounded time."""
+    with start_owner() as owner, Instance(state_dir) as it:
+        first = it.launch("--owner-pid", owner.pid)
+        os.kill(first["daemon_pid"], signal.SIGSTOP)
+        try:
+            remove(it, "lock", "control.sock")
+            results = [it.launch()]
+            swept = it.cli("sweep")
+            doctor = json.loads(it.cli("doctor", "--json").output)["findings"]
+        finally:
+            os.kill(first["daemon_pid"], signal.SIGCONT)
+        for result in results:
+            assert result["code"] == 1 and "process %d" % first["daemon_pid"] in result["message"], result
+        assert "process %d" % first["daemon_pid"] in swept.output, swept.output
+        finding = next(f for f in doctor if f["what"] == "daemon")
+        assert not finding["ok"] and "process %d" % first["daemon_pid"] in finding["text"]
+        wait_whole(it)
+        still_the_same(it, first)
+
+
+@pytest.mark.skipif(not TMPFILES, reason="no systemd-tmpfiles here")
+def test_L3_a_cleaner_that_honours_locks_leaves_a_running_instance_alone(state_dir, tmp_path):
+    conf = tmp_path / "clean.conf"
+    conf.write_text("d %s - - - 0\n" % state_dir)
+    with Instance(state_dir) as it:
+        first = it.launch()
+        inode = os.stat(os.path.join(it.directory, "lock")).st_ino
+        subprocess.run([TMPFILES, "--clean", str(conf)], check=True)
+        assert os.stat(os.path.join(it.directory, "lock")).st_ino == inode
+        still_the_same(it, first)
+        assert it.cli("stop").status == 0
+        subprocess.run([TMPFILES, "--clean", str(conf)], check=True)
+        assert not os.path.exists(it.directory)  # what nobody uses is the cleaner's
+
+
+def test_L3_who_ends_removes_only_what_is_its_own(state_dir):
+    """Another has come to the same place while the first could not see to it."""
+    idle = ["--ready", "none", "--", "sleep", "1000"]  # no ports, so that both can be there
+    with start_owner() as owner, Instance(state_dir) as it:
+        with Process(it.argv("run", "--owner-pid", owner.pid, *idle), it.env) as first:
+            first.expect("server ready")
+            os.kill(first.pid, signal.SIGSTOP)
+            take_away(it)
+            with Process(it.argv("run", *idle), it.env) as second:
+                second.expect("server ready")
+                before = inodes(it)
+                os.kill(first.pid, signal.SIGTERM)
+                os.kill(first.pid, signal.SIGCONT)
+                assert first.wait() == 0
+                assert inodes(it) == before and os.path.exists(os.path.join(it.directory, "state.json"))
+                assert it.status()["daemon"]["pid"] == second.pid
+                assert it.cli("stop").status == 0 and second.wait() == 0
