@@ -3,15 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct blob *blob_create(const char *data, size_t length) {
+struct blob *blob_create(const char *data, size_t length, const struct scan *scan) {
     struct blob *blob = malloc(sizeof *blob + length + 1);
     if (!blob)
         return NULL;
     blob->refs = 1;
     blob->length = length;
-    if (length > 0)
-        memcpy(blob->data, data, length);
+    memcpy(blob->data, data, length);
     blob->data[length] = 0;
+    blob->scan = *scan;
+    for (int i = 0; i < SCAN_PLACES; i++)
+        if (scan->spans[i].at)
+            blob->scan.spans[i].at = blob->data + (scan->spans[i].at - data);
     return blob;
 }
 

@@ -1,18 +1,18 @@
-/* Bytes that are shared. */
+/* A message that several hold on to: the queue, a request on its way, the session. */
 #ifndef TETHER_FRONT_BLOB_H
 #define TETHER_FRONT_BLOB_H
 
-#include <stddef.h>
+#include "json_scan.h"
 
-/* A message that several hold on to: the queue, a request on its way, the replay. */
 struct blob {
     unsigned refs;
+    struct scan scan; /* what is in it, where it is in `data` */
     size_t length;
     char data[]; /* terminated */
 };
 
-/* NULL without memory; else the caller holds it. */
-struct blob *blob_create(const char *data, size_t length);
+/* A copy of a text that has been scanned. NULL without memory; else the caller holds it. */
+struct blob *blob_create(const char *data, size_t length, const struct scan *scan);
 struct blob *blob_hold(struct blob *blob);
 
 /* Also accepts NULL. */

@@ -9,7 +9,6 @@
 #include "exit_code.h"
 #include "os/os.h"
 #include "request_head.h"
-#include "requests.h"
 
 enum {
     LINE_MAX_SENT = 4 * 1024 * 1024, /* longer ones are read, for their id, and refused */
@@ -34,12 +33,15 @@ void front_say(const char *format, ...) {
     va_end(arguments);
 }
 
-void front_answer_error(struct front *front, const char *id, size_t id_length, int code,
+void front_answer_error(struct front *front, const struct scan_span *id, int code,
                         const char *message) {
     struct buffer line = {0};
     char text[32];
     buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
-    buffer_add(&line, id, id_length);
+    if (id && scan_is_scalar(id))
+        buffer_add(&line, id->at, id->length);
+    else
+        buffer_add_text(&line, "null");
     snprintf(text, sizeof text, ",\"error\":{\"code\":%d,", code);
     buffer_add_text(&line, text);
     buffer_add_text(&line, "\"message\":");
@@ -120,19 +122,13 @@ void front_relay(struct front *front, const char *data, size_t length, const str
 
 /* ---- the client's lines ---- */
 
-static void refuse_line(struct front *front, const struct scan_span *id, int code,
-                        const char *why) {
-    bool known = id && scan_is_scalar(id);
-    front_answer_error(front, known ? id->at : "null", known ? id->length : 4, code, why);
-}
-
 static const char too_long[] = "This message is longer than 4 MiB, which is the limit here.";
 
 static void take_line(struct front *front, const char *line, size_t length) {
     struct scan *scan = &front->scan;
     const struct scan_span *id = &scan->spans[SCAN_ID];
     if (scan_message(scan, line, length) < 0) {
-        refuse_line(front, NULL, -32700, "This line is no JSON.");
+        front_answer_error(front, NULL, -32700, "This line is no JSON.");
         return;
     }
     if (length > LINE_MAX_SENT && scan_kind(scan) != SCAN_REQUEST) {
@@ -140,14 +136,14 @@ static void take_line(struct front *front, const char *line, size_t length) {
         return;
     }
     if (length > LINE_MAX_SENT) {
-        refuse_line(front, id, -32600, too_long);
+        front_answer_error(front, id, -32600, too_long);
         return;
     }
     switch (scan_kind(scan)) {
     case SCAN_INVALID:
-        refuse_line(front, id, -32600,
-                    "This line is no message of JSON-RPC 2.0: one object with \"method\", "
-                    "\"result\" or \"error\".");
+        front_answer_error(front, id, -32600,
+                           "This line is no message of JSON-RPC 2.0: one object with \"method\", "
+                           "\"result\" or \"error\".");
         return;
     case SCAN_RESPONSE:
         if (take_asked(&front->asked, id))
@@ -173,7 +169,7 @@ static void on_line(void *context, const char *line, size_t length) {
 static void on_overlong(void *context) {
     struct front *front = context;
     if (front->phase == FRONT_RUNS)
-        refuse_line(front, NULL, -32600, too_long);
+        front_answer_error(front, NULL, -32600, too_long);
 }
 
 /* ---- the end ---- */

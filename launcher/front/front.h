@@ -15,6 +15,7 @@
 #include "mcp_session.h"
 #include "options/options.h"
 #include "os/os_loop.h"
+#include "requests.h"
 #include "tool_hints.h"
 
 enum {
@@ -29,20 +30,6 @@ enum front_phase {
     FRONT_DRAINS, /* the client says no more; what is under way is still answered */
     FRONT_ENDS,   /* everything is being closed */
     FRONT_OVER
-};
-
-struct flight;
-
-struct flight_list {
-    struct flight *first, **end;
-};
-
-struct flights {
-    struct flight_list waiting, flying; /* the former in the order in which they came */
-    size_t count, bytes;                /* of those that wait */
-    size_t others, lost;                /* of those: no requests; waiting for an explanation */
-    size_t requests;                    /* of those that fly */
-    int64_t due; /* nothing of those that wait is due earlier; 0: nothing waits */
 };
 
 /* Requests of the server to the client, by id: those that wait for an answer, and those whose
@@ -90,8 +77,8 @@ void front_relay(struct front *front, const char *data, size_t length, const str
 /* Writes a line, and sees to it that no more is read than is taken. */
 void front_output(struct front *front, const char *data, size_t length);
 
-/* Answers a request with an error; `id` as it was written, or "null". */
-void front_answer_error(struct front *front, const char *id, size_t id_length, int code,
+/* Answers a request with an error. The id is null if there is none to be had. */
+void front_answer_error(struct front *front, const struct scan_span *id, int code,
                         const char *message);
 
 /* The last thing the front says to people: one line on standard error. */

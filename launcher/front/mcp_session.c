@@ -14,78 +14,52 @@
 enum {
     STREAM_FIRST_MS = 1000, /* before the stream is opened again, if the server does not say */
     STREAM_MOST_MS = 30000,
-    SUBSCRIPTIONS_MOST = 1000,
 };
 
-struct subscription {
-    struct subscription *next;
+struct saying {
+    struct saying *next;
     struct blob *line;
-    size_t length;
-    char uri[]; /* as it was written */
 };
 
 /* ---- what is remembered ---- */
 
-static struct subscription **find_subscription(struct dialog *dialog, const struct scan_span *uri) {
-    struct subscription **at = &dialog->subscriptions;
-    while (*at && ((*at)->length != uri->length || memcmp((*at)->uri, uri->at, uri->length) != 0))
-        at = &(*at)->next;
-    return at;
+/* Whether the one makes the other superfluous: both are about the same resource, or, without one,
+ * the same thing. */
+static bool is_same_matter(const struct scan *a, const struct scan *b) {
+    const struct scan_span *uri = &a->spans[SCAN_URI], *other = &b->spans[SCAN_URI];
+    if (uri->at || other->at)
+        return scan_same_id(uri, other);
+    return scan_same_id(&a->spans[SCAN_METHOD], &b->spans[SCAN_METHOD]);
 }
 
-static void unsubscribe(struct dialog *dialog, const struct scan_span *uri) {
-    struct subscription **at = find_subscription(dialog, uri), *found = *at;
-    if (!found)
-        return;
-    if (dialog->next == found)
-        dialog->next = found->next;
-    *at = found->next;
-    blob_release(found->line);
-    free(found);
+static void forget(struct dialog *dialog, struct saying **place) {
+    struct saying *gone = *place;
+    if (dialog->next == gone)
+        dialog->next = gone->next;
+    *place = gone->next;
+    blob_release(gone->line);
+    free(gone);
 }
 
-static void subscribe(struct dialog *dialog, const struct scan_span *uri, struct blob *line) {
-    struct subscription *made = scan_is_scalar(uri) ? malloc(sizeof *made + uri->length) : NULL;
-    unsubscribe(dialog, uri);
+void dialog_remember(struct dialog *dialog, struct blob *line) {
+    bool ends = scan_is(&line->scan.spans[SCAN_METHOD], "resources/unsubscribe");
+    struct saying **at = &dialog->said, *made;
+    while (*at) {
+        if (is_same_matter(&(*at)->line->scan, &line->scan))
+            forget(dialog, at);
+        else
+            at = &(*at)->next;
+    }
+    made = ends ? NULL : malloc(sizeof *made);
     if (!made)
         return;
-    made->line = blob_hold(line);
-    made->length = uri->length;
-    memcpy(made->uri, uri->at, uri->length);
-    made->next = dialog->subscriptions;
-    dialog->subscriptions = made;
-}
-
-static void keep_blob(struct blob **place, struct blob *line) {
-    blob_hold(line);
-    blob_release(*place);
-    *place = line;
-}
-
-void dialog_remember(struct front *front, const struct scan *scan, struct blob *line) {
-    struct dialog *dialog = &front->dialog;
-    const struct scan_span *method = &scan->spans[SCAN_METHOD];
-    if (dialog->state == DIALOG_NONE)
-        return;
-    if (scan_is(method, "logging/setLevel"))
-        keep_blob(&dialog->level, line);
-    else if (scan_is(method, "resources/subscribe"))
-        subscribe(dialog, &scan->spans[SCAN_URI], line);
-    else
-        unsubscribe(dialog, &scan->spans[SCAN_URI]);
+    *made = (struct saying){NULL, blob_hold(line)};
+    *at = made;
 }
 
 static void forget_all(struct dialog *dialog) {
-    blob_release(dialog->initialize);
-    blob_release(dialog->level);
-    dialog->initialize = dialog->level = NULL;
-    while (dialog->subscriptions) {
-        struct subscription *first = dialog->subscriptions;
-        dialog->subscriptions = first->next;
-        blob_release(first->line);
-        free(first);
-    }
-    dialog->next = NULL;
+    while (dialog->said)
+        forget(dialog, &dialog->said);
 }
 
 /* ---- beginning ---- */
@@ -118,20 +92,19 @@ static bool read_terms(struct dialog *dialog, const struct http_response *answer
 void dialog_began(struct front *front, struct blob *initialize, const struct http_response *answer,
                   const char *result, size_t length) {
     struct dialog *dialog = &front->dialog;
-    blob_hold(initialize);
     dialog_lost(front);
     forget_all(dialog);
-    dialog->initialize = initialize;
+    dialog_remember(dialog, initialize);
     dialog->initialized = false;
     dialog->state = DIALOG_NONE;
-    if (!read_terms(dialog, answer, result, length))
+    if (!dialog->said || !read_terms(dialog, answer, result, length))
         return;
     dialog->state = DIALOG_OPEN;
     dialog->generation = front->link.generation;
 }
 
-void dialog_initialized(struct front *front) {
-    struct dialog *dialog = &front->dialog;
+void dialog_initialized(struct dialog *dialog, struct blob *line) {
+    dialog_remember(dialog, line);
     dialog->initialized = true;
     dialog->stream_at = os_clock_ms();
     dialog->stream_delay = 0;
@@ -151,7 +124,7 @@ void dialog_head(const struct front *front, struct buffer *out, struct head *hea
 
 /* ---- beginning anew ---- */
 
-static void next_step(struct front *front);
+static void say_next(struct front *front);
 
 static void replay_ends(struct front *front) {
     struct dialog *dialog = &front->dialog;
@@ -185,9 +158,8 @@ static bool take_replay_message(struct front *front, const struct http_response 
         return true;
     if (scan_kind(scan) != SCAN_RESPONSE)
         front_relay(front, data, length, scan);
-    else if (dialog->step == 0 && scan->spans[SCAN_RESULT].at &&
-             read_terms(dialog, answer, data, length))
-        dialog->step = 1;
+    else if (!dialog->begun && scan->spans[SCAN_RESULT].at)
+        dialog->begun = read_terms(dialog, answer, data, length);
     return true;
 }
 
@@ -199,7 +171,6 @@ static bool on_replay_message(struct exchange *exchange, const struct http_respo
 static void on_replay_done(struct exchange *exchange, struct http_response *answer, int code) {
     struct front *front = exchange->context;
     struct dialog *dialog = &front->dialog;
-    unsigned before = dialog->step;
     if (code == UV_EPERM) {
         replay_fails(front, exchange_stranger);
     } else if (code < 0) {
@@ -209,69 +180,36 @@ static void on_replay_done(struct exchange *exchange, struct http_response *answ
     } else {
         if (!answer->is_stream && answer->body.length > 0)
             take_replay_message(front, answer, answer->body.data, answer->body.length);
-        if (dialog->step == 0)
-            replay_fails(front, "it is up again, but refuses to begin the session anew");
+        if (dialog->begun)
+            say_next(front);
         else
-            dialog->step += before > 0 && before < 3;
-        if (dialog->state == DIALOG_REPLAY)
-            next_step(front);
+            replay_fails(front, "it is up again, but refuses to begin the session anew");
     }
     front_settle(front);
 }
 
 static const struct exchange_events replay_events = {on_replay_message, on_replay_done};
 
-static void say(struct front *front, struct blob *line) {
+static void say_next(struct front *front) {
     struct dialog *dialog = &front->dialog;
-    struct head parts = {.method = "POST", .scan = &front->scan, .body = line->length};
+    const struct saying *now = dialog->next;
+    struct head parts = {.method = "POST"};
     struct buffer head = {0};
-    scan_message(&front->scan, line->data, line->length);
+    if (!now) {
+        replay_ends(front);
+        return;
+    }
+    dialog->next = now->next;
+    parts.scan = &now->line->scan;
+    parts.body = now->line->length;
     dialog_head(front, &head, &parts);
     dialog->replay.events = &replay_events;
     dialog->replay.context = front;
-    if (exchange_start(&dialog->replay, &front->pool, front->link.port, &head, line) < 0) {
+    if (exchange_start(&dialog->replay, &front->pool, front->link.port, &head, now->line) < 0) {
         dialog->state = DIALOG_OPEN;
         dialog->generation = 0;
         front_doubt(front);
     }
-}
-
-static void say_initialized(struct front *front) {
-    static const char text[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}";
-    struct blob *line = blob_create(text, sizeof text - 1);
-    if (line)
-        say(front, line);
-    else
-        replay_fails(front, "out of memory");
-    blob_release(line);
-}
-
-/* 0: initialize; 1: initialized; 2: the level; 3: one subscription after the other. */
-static void next_step(struct front *front) {
-    struct dialog *dialog = &front->dialog;
-    if (dialog->step == 0) {
-        say(front, dialog->initialize);
-        return;
-    }
-    if (dialog->step == 1 && dialog->initialized) {
-        dialog->next = dialog->subscriptions;
-        say_initialized(front);
-        return;
-    }
-    if (dialog->step == 1)
-        dialog->step = 3;
-    if (dialog->step == 2 && dialog->level) {
-        say(front, dialog->level);
-        return;
-    }
-    dialog->step = 3;
-    if (dialog->next) {
-        const struct subscription *now = dialog->next;
-        dialog->next = now->next;
-        say(front, now->line);
-        return;
-    }
-    replay_ends(front);
 }
 
 static void replay(struct front *front) {
@@ -279,9 +217,9 @@ static void replay(struct front *front) {
     dialog_lost(front);
     dialog->state = DIALOG_REPLAY;
     dialog->generation = front->link.generation;
-    dialog->step = 0;
-    dialog->next = NULL;
-    next_step(front);
+    dialog->begun = false;
+    dialog->next = dialog->said;
+    say_next(front);
 }
 
 bool dialog_fit(struct front *front) {

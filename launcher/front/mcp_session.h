@@ -11,7 +11,7 @@
 #include "request_head.h"
 
 struct front;
-struct subscription;
+struct saying;
 
 enum dialog_state {
     DIALOG_NONE,   /* the client has not initialized, or speaks an era without sessions */
@@ -22,17 +22,16 @@ enum dialog_state {
 struct dialog {
     enum dialog_state state;
     uint64_t generation;
-    unsigned epoch;                  /* counts the times that it was begun */
-    struct blob *initialize, *level; /* as the client said them */
-    struct subscription *subscriptions;
+    unsigned epoch;             /* counts the times that it was begun */
+    struct saying *said;        /* what is to be said again, oldest first: initialize … */
     char id[ANSWER_HEADER_MAX]; /* Mcp-Session-Id, or "" */
     char version[64];
     bool tools, prompts, resources; /* the server tells when these lists change */
     bool initialized;               /* the client has said so */
 
     struct exchange replay;
-    unsigned step;
-    const struct subscription *next;
+    const struct saying *next; /* to be said */
+    bool begun;                /* initialize was answered */
 
     struct exchange goodbye; /* DELETE */
     struct exchange stream;  /* GET: what the server says on its own account */
@@ -47,10 +46,10 @@ void dialog_began(struct front *front, struct blob *initialize, const struct htt
                   const char *result, size_t length);
 
 /* The client's notifications/initialized has arrived. */
-void dialog_initialized(struct front *front);
+void dialog_initialized(struct dialog *dialog, struct blob *line);
 
 /* Remembers what has to be said again: a level, a subscription or its end. */
-void dialog_remember(struct front *front, const struct scan *scan, struct blob *line);
+void dialog_remember(struct dialog *dialog, struct blob *line);
 
 /* Whether messages of this session may go out now. If not, begins what is needed for it. */
 bool dialog_fit(struct front *front);

@@ -7,23 +7,241 @@
 
 #include "front.h"
 #include "os/os.h"
-#include "request_queue.h"
+#include "request_head.h"
 
 enum {
     ATTEMPTS_MOST = 3,
     RESUMES_MOST = 20, /* of one answer that comes in parts, without anything new */
     RESUME_MS = 1000,
     BROKEN_BODY_SHOWN = 200,
-    NEWS_MS = 100, /* a connection may tell of a death before the daemon has heard of it */
+    NEWS_MS = 100,       /* a connection may tell of a death before the daemon has heard of it */
+    PATIENCE_MS = 10000, /* for the server to come back, beyond its own time to start */
+    PATIENCE_UNLIMITED_MS = 60000, /* if that is without limit */
 };
+
+/* What a message is, as far as that makes a difference here. */
+enum errand {
+    ERRAND_OTHER,
+    ERRAND_INITIALIZE,
+    ERRAND_INITIALIZED,
+    ERRAND_TOOLS,
+    ERRAND_REMEMBERED, /* a level or a subscription */
+    ERRAND_LISTEN,
+    ERRAND_CANCEL
+};
+
+/* One message of the client. It waits, or is under way: then it is in the list of those. */
+struct flight {
+    struct flight *next, **link;
+    struct flight_list *list;
+    struct front *front;
+    struct blob *line;
+    enum errand errand;
+    bool repeatable; /* it does not matter if the server gets it twice */
+    bool counted, lost, cancelled, answered, acknowledged;
+    bool relayed; /* the client has been told something about it */
+    unsigned attempts, resumes, epoch;
+    uint64_t generation; /* of the server that it was sent to */
+    int64_t deadline;    /* while it waits for the server */
+    int64_t not_before;  /* 0: at once */
+    char *last_event;    /* the answer goes on behind this event; NULL: from the start */
+    struct exchange exchange;
+};
+
+/* ---- what a message is ---- */
+
+static const struct {
+    const char *method;
+    enum errand errand;
+    bool repeatable;
+} methods[] = {
+    {"initialize", ERRAND_INITIALIZE, true},
+    {"notifications/initialized", ERRAND_INITIALIZED, true},
+    {"tools/list", ERRAND_TOOLS, true},
+    {"logging/setLevel", ERRAND_REMEMBERED, true},
+    {"resources/subscribe", ERRAND_REMEMBERED, true},
+    {"resources/unsubscribe", ERRAND_REMEMBERED, true},
+    {"subscriptions/listen", ERRAND_LISTEN, true},
+    {"notifications/cancelled", ERRAND_CANCEL, true},
+    {"ping", ERRAND_OTHER, true},
+    {"server/discover", ERRAND_OTHER, true},
+    {"resources/list", ERRAND_OTHER, true},
+    {"resources/templates/list", ERRAND_OTHER, true},
+    {"resources/read", ERRAND_OTHER, true},
+    {"prompts/list", ERRAND_OTHER, true},
+    {"prompts/get", ERRAND_OTHER, true},
+    {"completion/complete", ERRAND_OTHER, true},
+    {"tasks/get", ERRAND_OTHER, true},
+    {"tasks/list", ERRAND_OTHER, true},
+    {"tasks/result", ERRAND_OTHER, true},
+};
+
+static const struct scan_span *span_of(const struct flight *flight, enum scan_place place) {
+    return &flight->line->scan.spans[place];
+}
+
+static void classify(struct flight *flight) {
+    const struct scan_span *method = span_of(flight, SCAN_METHOD);
+    char name[SCAN_TEXT_MAX];
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+        if (scan_is(method, methods[i].method)) {
+            flight->errand = methods[i].errand;
+            flight->repeatable = methods[i].repeatable;
+        }
+    }
+    if (scan_is(method, "tools/call") && scan_decode(span_of(flight, SCAN_NAME), name, sizeof name))
+        flight->repeatable = hints_repeatable(&flight->front->hints, name);
+}
+
+static bool has_id(const struct flight *flight, const struct scan_span *id) {
+    return scan_same_id(id, span_of(flight, SCAN_ID));
+}
+
+static bool is_request(const struct flight *flight) {
+    return scan_kind(&flight->line->scan) == SCAN_REQUEST;
+}
+
+static bool is_modern(const struct flight *flight) {
+    return head_is_modern(&flight->line->scan);
+}
+
+/* Nothing that comes after it overtakes it. */
+static bool is_barrier(const struct flight *flight) {
+    return !flight->answered &&
+           (flight->errand == ERRAND_INITIALIZE || flight->errand == ERRAND_INITIALIZED);
+}
+
+/* ---- the two lists ---- */
+
+/* How long a flight waits for the server at most. */
+static int64_t patience(const struct front *front) {
+    uint32_t start = front->options->config.ready_timeout_ms;
+    return start ? (int64_t)start + PATIENCE_MS : PATIENCE_UNLIMITED_MS;
+}
+
+static void list_remove(struct flight *flight) {
+    *flight->link = flight->next;
+    if (flight->next)
+        flight->next->link = flight->link;
+    else
+        flight->list->end = flight->link;
+}
+
+/* Puts it where `link` points to. */
+static void list_insert(struct flight_list *list, struct flight *flight, struct flight **link) {
+    flight->list = list;
+    flight->link = link;
+    flight->next = *link;
+    if (flight->next)
+        flight->next->link = &flight->next;
+    else
+        list->end = &flight->next;
+    *link = flight;
+}
+
+/* Sees to it that time is not slept through; 0: nothing is due. */
+static void note_due(struct flights *flights, int64_t due) {
+    if (due && (flights->due == 0 || due < flights->due))
+        flights->due = due;
+}
+
+/* At the end of the queue, or, for one that has been away, at its start. */
+static void begin_waiting(struct flight *flight, struct flight **link) {
+    struct flights *flights = &flight->front->flights;
+    list_insert(&flights->waiting, flight, link);
+    flight->deadline = os_clock_ms() + patience(flight->front);
+    flights->count++;
+    flights->bytes += flight->line->length;
+    flights->others += !is_request(flight);
+    flights->lost += flight->lost;
+    note_due(flights, flight->deadline);
+    note_due(flights, flight->not_before);
+}
+
+static void end_waiting(struct flight *flight) {
+    struct flights *flights = &flight->front->flights;
+    list_remove(flight);
+    flights->count--;
+    flights->bytes -= flight->line->length;
+    flights->others -= !is_request(flight);
+    flights->lost -= flight->lost;
+    if (flights->count == 0)
+        flights->due = 0;
+}
+
+static void begin_flying(struct flight *flight) {
+    struct flight_list *flying = &flight->front->flights.flying;
+    end_waiting(flight);
+    list_insert(flying, flight, flying->end);
+}
+
+static bool is_under_way(const struct flight *flight) {
+    return flight->list == &flight->front->flights.flying;
+}
+
+/* It is to be answered with an error as soon as it is known what became of the server. */
+static void set_lost(struct flight *flight) {
+    flight->front->flights.lost += !flight->lost && !is_under_way(flight);
+    flight->lost = true;
+}
+
+/* It no longer counts among the requests that are under way. */
+static void uncount(struct flight *flight) {
+    if (flight->counted)
+        flight->front->flights.requests--;
+    flight->counted = false;
+}
+
+/* A flight at the end of the queue. NULL without memory. */
+static struct flight *create(struct front *front, const char *line, size_t length) {
+    struct flight *flight = calloc(1, sizeof *flight);
+    if (flight)
+        flight->line = blob_create(line, length, &front->scan);
+    if (!flight || !flight->line) {
+        free(flight);
+        return NULL;
+    }
+    flight->front = front;
+    classify(flight);
+    begin_waiting(flight, front->flights.waiting.end);
+    return flight;
+}
+
+/* Takes it out of its list, closes its connection, frees it. */
+static void remove_flight(struct flight *flight) {
+    if (is_under_way(flight))
+        list_remove(flight);
+    else
+        end_waiting(flight);
+    uncount(flight);
+    exchange_cancel(&flight->exchange);
+    blob_release(flight->line);
+    free(flight->last_event);
+    free(flight);
+}
+
+static void requeue(struct flight *flight) {
+    uncount(flight);
+    list_remove(flight);
+    begin_waiting(flight, &flight->front->flights.waiting.first);
+}
+
+static struct flight *find_request(struct front *front, const struct scan_span *id) {
+    struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
+    for (size_t i = 0; i < 2; i++)
+        for (struct flight *flight = starts[i]; flight; flight = flight->next)
+            if (is_request(flight) && !flight->answered && has_id(flight, id))
+                return flight;
+    return NULL;
+}
 
 /* ---- answers from here ---- */
 
 /* Ends the flight with an error, if it is a request that still expects an answer. */
 static void land_error(struct flight *flight, const char *message) {
-    if (flight_is_request(flight) && !flight->answered && !flight->cancelled)
-        front_answer_error(flight->front, flight->id, flight->id_length, FRONT_ERROR, message);
-    flight_remove(flight);
+    if (is_request(flight) && !flight->answered && !flight->cancelled)
+        front_answer_error(flight->front, span_of(flight, SCAN_ID), FRONT_ERROR, message);
+    remove_flight(flight);
 }
 
 /* How the connection came to its end, in words. */
@@ -72,13 +290,13 @@ static void on_lost(struct flight *flight) {
     bool open = !flight->answered && !flight->cancelled;
     front_doubt(flight->front);
     if (open && (!flight->exchange.sent || may_repeat(flight))) {
-        flight_requeue(flight);
-    } else if (open && flight_is_request(flight)) {
-        flight_set_lost(flight); /* answered when the daemon has told how the server is */
+        requeue(flight);
+    } else if (open && is_request(flight)) {
+        set_lost(flight); /* answered when the daemon has told how the server is */
         flight->not_before = os_clock_ms() + NEWS_MS;
-        flight_requeue(flight);
+        requeue(flight);
     } else {
-        flight_remove(flight);
+        remove_flight(flight);
     }
 }
 
@@ -86,7 +304,7 @@ static void on_lost(struct flight *flight) {
 static bool resume(struct flight *flight, const struct http_response *answer) {
     const struct sse *sse = &answer->sse;
     char *copy;
-    if (!flight_is_request(flight) || flight->modern || sse->id_length == 0 ||
+    if (!is_request(flight) || is_modern(flight) || sse->id_length == 0 ||
         ++flight->resumes > RESUMES_MOST)
         return false;
     copy = malloc(sse->id_length + 1);
@@ -96,7 +314,7 @@ static bool resume(struct flight *flight, const struct http_response *answer) {
     free(flight->last_event);
     flight->last_event = copy;
     flight->not_before = os_clock_ms() + (sse->retry_ms ? sse->retry_ms : RESUME_MS);
-    flight_requeue(flight);
+    requeue(flight);
     return true;
 }
 
@@ -110,8 +328,7 @@ static void after_result(struct flight *flight, const struct http_response *answ
     } else if (flight->errand == ERRAND_TOOLS) {
         hints_learn(&front->hints, data, length);
     } else if (flight->errand == ERRAND_REMEMBERED) {
-        scan_message(&front->scan, flight->line->data, flight->line->length);
-        dialog_remember(front, &front->scan, flight->line);
+        dialog_remember(&front->dialog, flight->line);
     }
 }
 
@@ -119,7 +336,7 @@ static void take_response(struct flight *flight, const struct http_response *ans
                           const char *data, size_t length) {
     bool is_result = flight->front->scan.spans[SCAN_RESULT].at != NULL;
     flight->answered = true;
-    flight_uncount(flight);
+    uncount(flight);
     if (flight->cancelled)
         return;
     front_output(flight->front, data, length);
@@ -132,14 +349,14 @@ static void take_response(struct flight *flight, const struct http_response *ans
 static void take_foreign_error(struct flight *flight, const struct scan_span *error) {
     struct buffer line = {0};
     buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
-    buffer_add(&line, flight->id, flight->id_length);
+    buffer_add(&line, span_of(flight, SCAN_ID)->at, span_of(flight, SCAN_ID)->length);
     buffer_add_text(&line, ",\"error\":");
     buffer_add(&line, error->at, error->length);
     buffer_add_text(&line, "}");
     if (!line.failed && !flight->cancelled)
         front_output(flight->front, line.data, line.length);
     flight->answered = true;
-    flight_uncount(flight);
+    uncount(flight);
     buffer_finish(&line);
 }
 
@@ -147,7 +364,7 @@ static void take_foreign_error(struct flight *flight, const struct scan_span *er
 static void take_any_response(struct flight *flight, const struct http_response *answer,
                               const char *data, size_t length) {
     const struct scan *scan = &flight->front->scan;
-    if (flight_has_id(flight, &scan->spans[SCAN_ID]))
+    if (has_id(flight, &scan->spans[SCAN_ID]))
         take_response(flight, answer, data, length);
     else if (scan->spans[SCAN_ERROR].at && !scan_is_scalar(&scan->spans[SCAN_ID]))
         take_foreign_error(flight, &scan->spans[SCAN_ERROR]);
@@ -196,12 +413,9 @@ static void answer_status(struct flight *flight, const struct http_response *ans
 
 /* The server knows that nobody waits for the answer any more. */
 static void drop_cancelled(const struct flight *note) {
-    struct front *front = note->front;
-    struct flight *flight;
-    scan_message(&front->scan, note->line->data, note->line->length);
-    flight = flights_find_request(front, &front->scan.spans[SCAN_REQUEST_ID]);
+    struct flight *flight = find_request(note->front, span_of(note, SCAN_REQUEST_ID));
     if (flight && flight->cancelled)
-        flight_remove(flight);
+        remove_flight(flight);
 }
 
 /* The whole body, when it was no stream. */
@@ -211,38 +425,38 @@ static void take_body(struct flight *flight, const struct http_response *answer)
     size_t length = answer->body.length;
     bool response =
         length > 0 && scan_message(scan, data, length) == 0 && scan_kind(scan) == SCAN_RESPONSE;
-    if (!flight_is_request(flight)) {
+    if (!is_request(flight)) {
         if (answer->status >= 400)
             front_say("the server did not take a message (HTTP %d)", answer->status);
         if (flight->errand == ERRAND_INITIALIZED)
-            dialog_initialized(flight->front);
+            dialog_initialized(&flight->front->dialog, flight->line);
         if (flight->errand == ERRAND_CANCEL)
             drop_cancelled(flight);
-        flight_remove(flight);
+        remove_flight(flight);
         return;
     }
-    if (response && flight_has_id(flight, &scan->spans[SCAN_ID]))
+    if (response && has_id(flight, &scan->spans[SCAN_ID]))
         take_response(flight, answer, data, length);
     else if (response && scan->spans[SCAN_ERROR].at)
         take_foreign_error(flight, &scan->spans[SCAN_ERROR]);
     if (flight->answered || flight->cancelled)
-        flight_remove(flight);
+        remove_flight(flight);
     else
         answer_status(flight, answer);
 }
 
 static bool is_forgotten(const struct flight *flight, const struct http_response *answer) {
     const struct dialog *dialog = &flight->front->dialog;
-    return answer->status == 404 && !flight->modern && flight->errand != ERRAND_INITIALIZE &&
+    return answer->status == 404 && !is_modern(flight) && flight->errand != ERRAND_INITIALIZE &&
            dialog->state != DIALOG_NONE && dialog->id[0] && flight->attempts < ATTEMPTS_MOST;
 }
 
 static void on_stream_end(struct flight *flight, const struct http_response *answer) {
     if (flight->answered || flight->cancelled) {
-        flight_remove(flight);
+        remove_flight(flight);
     } else if (flight->errand == ERRAND_LISTEN) {
         flight->not_before = os_clock_ms() + RESUME_MS;
-        flight_requeue(flight);
+        requeue(flight);
     } else if (!resume(flight, answer)) {
         on_lost(flight);
     }
@@ -263,7 +477,7 @@ static void on_complete(struct flight *flight, struct http_response *answer) {
     } else if (is_forgotten(flight, answer)) {
         if (flight->epoch == front->dialog.epoch)
             dialog_forgotten(front);
-        flight_requeue(flight); /* the server did not act on it */
+        requeue(flight); /* the server did not act on it */
     } else {
         take_body(flight, answer);
     }
@@ -280,9 +494,6 @@ static void on_done(struct exchange *exchange, struct http_response *answer, int
         land_unavailable(flight, exchange_stranger);
     else if (code == UV_EPROTO || code == UV_ENOMEM)
         land_error(flight, "What listens on the server's port does not speak HTTP as it should.");
-    else if (answer->is_stream && answer->sse.id_length > 0 && !flight->answered &&
-             flight->generation == front->link.generation && resume(flight, answer))
-        front_doubt(front);
     else
         on_lost(flight);
     front_settle(front);
@@ -293,14 +504,14 @@ static const struct exchange_events events = {on_message, on_done};
 /* ---- sending ---- */
 
 static bool is_sessional(const struct flight *flight) {
-    return !flight->modern && flight->errand != ERRAND_INITIALIZE;
+    return !is_modern(flight) && flight->errand != ERRAND_INITIALIZE;
 }
 
 static bool may_go(struct front *front, const struct flight *flight, int64_t now) {
     if (!front->link.ready || front->link.in_doubt || now < front->hold_until ||
         now < flight->not_before)
         return false;
-    if (flight_is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
+    if (is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
         return false;
     return !is_sessional(flight) || dialog_fit(front);
 }
@@ -312,7 +523,7 @@ static void forget_events(struct flight *flight) {
     free(flight->last_event);
     flight->last_event = NULL;
     if (!may_repeat(flight))
-        flight_set_lost(flight);
+        set_lost(flight);
 }
 
 static void send_out(struct flight *flight) {
@@ -320,14 +531,14 @@ static void send_out(struct flight *flight) {
     bool resumes = flight->last_event != NULL;
     struct buffer head = {0}, more = {0};
     struct head parts = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
+    const struct scan *scan = &flight->line->scan;
     int rc;
     if (!resumes) {
-        scan_message(&front->scan, flight->line->data, flight->line->length);
-        parts.scan = &front->scan;
+        parts.scan = scan;
         parts.body = flight->line->length;
         parts.more = &more;
-        if (flight->modern && flight->calls_tool)
-            hints_repeat(&front->hints, flight->line->data, flight->line->length, &more);
+        if (is_modern(flight) && scan_is(&scan->spans[SCAN_METHOD], "tools/call"))
+            hints_repeat(&front->hints, scan, &more);
     }
     dialog_head(front, &head, &parts);
     buffer_finish(&more);
@@ -339,12 +550,12 @@ static void send_out(struct flight *flight) {
         front_doubt(front);
         return;
     }
-    flight_begin_flying(flight);
+    begin_flying(flight);
     flight->not_before = 0;
     flight->attempts += !resumes;
     flight->generation = front->link.generation;
     flight->epoch = front->dialog.epoch;
-    flight->counted = flight_is_request(flight) && flight->errand != ERRAND_LISTEN;
+    flight->counted = is_request(flight) && flight->errand != ERRAND_LISTEN;
     front->flights.requests += flight->counted;
 }
 
@@ -358,7 +569,7 @@ static bool is_explained(const struct flight *flight, int64_t now) {
 
 static bool is_held(const struct front *front) {
     for (const struct flight *flight = front->flights.flying.first; flight; flight = flight->next)
-        if (flight_is_barrier(flight))
+        if (is_barrier(flight))
             return true;
     return false;
 }
@@ -381,7 +592,7 @@ void flights_pump(struct front *front) {
     struct flight *next;
     for (struct flight *flight = front->flights.waiting.first; flight && is_any_free(front);
          flight = next) {
-        bool barrier = flight_is_barrier(flight);
+        bool barrier = is_barrier(flight);
         next = flight->next;
         forget_events(flight);
         if (flight->lost && is_explained(flight, now))
@@ -397,26 +608,25 @@ void flights_pump(struct front *front) {
 /* True if that is all there is to do. In the stateless era closing the connection is how to cancel;
  * in the others the server is told, if it knows of the request at all. */
 static bool cancel(struct front *front, const struct scan_span *id) {
-    struct flight *flight = flights_find_request(front, id);
+    struct flight *flight = find_request(front, id);
     if (!flight)
         return front->dialog.state == DIALOG_NONE;
-    if (flight->modern || !flight->under_way) {
-        flight_remove(flight);
+    if (is_modern(flight) || !is_under_way(flight)) {
+        remove_flight(flight);
         return true;
     }
     flight->cancelled = true;
-    flight_uncount(flight);
+    uncount(flight);
     return false;
 }
 
 void flights_add(struct front *front, const char *line, size_t length) {
     const struct scan *scan = &front->scan;
-    const struct scan_span *id = &scan->spans[SCAN_ID];
     if (scan_is(&scan->spans[SCAN_METHOD], "notifications/cancelled") &&
         cancel(front, &scan->spans[SCAN_REQUEST_ID]))
         return;
-    if (!flight_create(front, line, length, scan) && scan_kind(scan) == SCAN_REQUEST)
-        front_answer_error(front, id->at, id->length, FRONT_ERROR, "out of memory");
+    if (!create(front, line, length) && scan_kind(scan) == SCAN_REQUEST)
+        front_answer_error(front, &scan->spans[SCAN_ID], FRONT_ERROR, "out of memory");
 }
 
 /* ---- time and ends ---- */
@@ -430,15 +640,15 @@ static bool waits_for_server(struct front *front, const struct flight *flight) {
 static void expire(struct flight *flight, int64_t now) {
     struct front *front = flight->front;
     if (now < flight->deadline) {
-        flights_note_due(&front->flights, flight->deadline);
-        flights_note_due(&front->flights, flight->not_before > now ? flight->not_before : 0);
+        note_due(&front->flights, flight->deadline);
+        note_due(&front->flights, flight->not_before > now ? flight->not_before : 0);
     } else if (flight->lost) {
         land_lost(flight);
     } else if (waits_for_server(front, flight)) {
         land_unavailable(flight, front->link.reason[0] ? front->link.reason : "it is not there");
     } else {
-        flight->deadline = now + flight_patience(front);
-        flights_note_due(&front->flights, flight->deadline);
+        flight->deadline = now + patience(front);
+        note_due(&front->flights, flight->deadline);
     }
 }
 

@@ -7,7 +7,19 @@
 #include <stdint.h>
 
 struct front;
-struct flights;
+struct flight;
+
+struct flight_list {
+    struct flight *first, **end;
+};
+
+struct flights {
+    struct flight_list waiting, flying; /* the former in the order in which they came */
+    size_t count, bytes;                /* of those that wait */
+    size_t others, lost;                /* of those: no requests; waiting for an explanation */
+    size_t requests;                    /* of those that fly */
+    int64_t due; /* nothing of those that wait is due earlier; 0: nothing waits */
+};
 
 void flights_init(struct flights *flights);
 

@@ -3,45 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "request_head.h"
 
 enum { HINTS_MOST = 10000, SCHEMA_DEPTH_MOST = 16 };
-
-struct hint {
-    char *name;
-    bool repeatable;
-    json_t *schema; /* of its arguments, if some of them are to be repeated; else NULL */
-};
-
-static struct hint *find(const struct hints *hints, const char *name) {
-    for (size_t i = 0; i < hints->count; i++)
-        if (strcmp(hints->items[i].name, name) == 0)
-            return &hints->items[i];
-    return NULL;
-}
-
-static struct hint *add(struct hints *hints, const char *name) {
-    struct hint *hint;
-    if (hints->count == hints->capacity) {
-        size_t capacity = hints->capacity ? 2 * hints->capacity : 32;
-        struct hint *items =
-            capacity > HINTS_MOST ? NULL : realloc(hints->items, capacity * sizeof *items);
-        if (!items)
-            return NULL;
-        hints->items = items;
-        hints->capacity = capacity;
-    }
-    hint = &hints->items[hints->count];
-    hint->name = malloc(strlen(name) + 1);
-    if (!hint->name)
-        return NULL;
-    memcpy(hint->name, name, strlen(name) + 1);
-    hint->schema = NULL;
-    hints->count++;
-    return hint;
-}
 
 static bool has_headers(const json_t *schema, int depth) {
     json_t *properties = json_object_get(schema, "properties");
@@ -56,40 +20,44 @@ static bool has_headers(const json_t *schema, int depth) {
     return false;
 }
 
-static void keep_schema(struct hint *hint, json_t *schema) {
-    json_decref(hint->schema);
-    hint->schema = has_headers(schema, SCHEMA_DEPTH_MOST) ? json_incref(schema) : NULL;
+/* NULL: nothing is known under this name any more. */
+static void keep(json_t **known, const char *name, json_t *value) {
+    if (!*known)
+        *known = json_object();
+    if (!value)
+        json_object_del(*known, name);
+    else if (json_object_size(*known) < HINTS_MOST)
+        json_object_set(*known, name, value);
 }
 
 static void learn_tool(struct hints *hints, const json_t *tool) {
     const char *name = json_string_value(json_object_get(tool, "name"));
     const json_t *says = json_object_get(tool, "annotations");
-    struct hint *hint = name ? find(hints, name) : NULL;
-    if (name && !hint)
-        hint = add(hints, name);
-    if (!hint)
+    json_t *schema = json_object_get(tool, "inputSchema");
+    bool again = json_is_true(json_object_get(says, "readOnlyHint")) ||
+                 json_is_true(json_object_get(says, "idempotentHint"));
+    if (!name)
         return;
-    hint->repeatable = json_is_true(json_object_get(says, "readOnlyHint")) ||
-                       json_is_true(json_object_get(says, "idempotentHint"));
-    keep_schema(hint, json_object_get(tool, "inputSchema"));
+    keep(&hints->repeatable, name, again ? json_true() : NULL);
+    keep(&hints->repeating, name, has_headers(schema, SCHEMA_DEPTH_MOST) ? schema : NULL);
 }
 
 void hints_learn(struct hints *hints, const char *message, size_t length) {
     json_t *root = json_loadb(message, length, 0, NULL);
-    const json_t *tools = json_object_get(json_object_get(root, "result"), "tools");
-    for (size_t i = 0; i < json_array_size(tools); i++)
-        learn_tool(hints, json_array_get(tools, i));
+    const json_t *tools = json_object_get(json_object_get(root, "result"), "tools"), *tool;
+    size_t i;
+    json_array_foreach(tools, i, tool) {
+        learn_tool(hints, tool);
+    }
     json_decref(root);
 }
 
 bool hints_repeatable(const struct hints *hints, const char *name) {
-    const struct hint *hint = find(hints, name);
-    return hint && hint->repeatable;
+    return json_object_get(hints->repeatable, name) != NULL;
 }
 
 void hints_doubt(struct hints *hints) {
-    for (size_t i = 0; i < hints->count; i++)
-        hints->items[i].repeatable = false;
+    json_object_clear(hints->repeatable);
 }
 
 /* A name that would break the head is left out. */
@@ -129,30 +97,22 @@ static void repeat_level(const json_t *schema, const json_t *arguments, int dept
     }
 }
 
-void hints_repeat(const struct hints *hints, const char *call, size_t length, struct buffer *out) {
-    bool any = false;
-    json_t *root;
-    const json_t *params;
-    const char *name;
-    const struct hint *hint;
-    for (size_t i = 0; i < hints->count; i++)
-        any = any || hints->items[i].schema;
-    if (!any)
+void hints_repeat(const struct hints *hints, const struct scan *call, struct buffer *out) {
+    const struct scan_span *given = &call->spans[SCAN_ARGUMENTS];
+    char name[SCAN_TEXT_MAX];
+    const json_t *schema = scan_decode(&call->spans[SCAN_NAME], name, sizeof name)
+                               ? json_object_get(hints->repeating, name)
+                               : NULL;
+    json_t *arguments;
+    if (!schema || !given->at)
         return;
-    root = json_loadb(call, length, JSON_ALLOW_NUL, NULL);
-    params = json_object_get(root, "params");
-    name = json_string_value(json_object_get(params, "name"));
-    hint = name ? find(hints, name) : NULL;
-    if (hint && hint->schema)
-        repeat_level(hint->schema, json_object_get(params, "arguments"), SCHEMA_DEPTH_MOST, out);
-    json_decref(root);
+    arguments = json_loadb(given->at, given->length, JSON_ALLOW_NUL, NULL);
+    repeat_level(schema, arguments, SCHEMA_DEPTH_MOST, out);
+    json_decref(arguments);
 }
 
 void hints_finish(struct hints *hints) {
-    for (size_t i = 0; i < hints->count; i++) {
-        free(hints->items[i].name);
-        json_decref(hints->items[i].schema);
-    }
-    free(hints->items);
+    json_decref(hints->repeatable);
+    json_decref(hints->repeating);
     *hints = (struct hints){0};
 }

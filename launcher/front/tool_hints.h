@@ -3,18 +3,15 @@
 #ifndef TETHER_FRONT_TOOL_HINTS_H
 #define TETHER_FRONT_TOOL_HINTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include <jansson.h>
 
-#include "blob.h"
 #include "buffer.h"
-
-struct hint;
+#include "json_scan.h"
 
 /* Zeroed memory is an empty one. */
 struct hints {
-    struct hint *items;
-    size_t count, capacity;
+    json_t *repeatable; /* name → true */
+    json_t *repeating;  /* name → schema of the arguments, if a head has to repeat some of them */
 };
 
 /* Learns from the answer to a tools/list, as it came. */
@@ -27,7 +24,7 @@ bool hints_repeatable(const struct hints *hints, const char *name);
 void hints_doubt(struct hints *hints);
 
 /* Adds the lines Mcp-Param-NAME for this call of a tool. */
-void hints_repeat(const struct hints *hints, const char *call, size_t length, struct buffer *out);
+void hints_repeat(const struct hints *hints, const struct scan *call, struct buffer *out);
 
 /* Forgets everything. */
 void hints_finish(struct hints *hints);

@@ -226,12 +226,14 @@ static void test_hints(void **state) {
     static const char again[] = "{\"result\":{\"tools\":[{\"name\":\"read\"}]}}";
     struct hints hints = {0};
     struct buffer out = {0};
+    struct scan scan;
     (void)state;
     hints_learn(&hints, list, sizeof list - 1);
     assert_true(hints_repeatable(&hints, "read") && hints_repeatable(&hints, "set"));
     assert_false(hints_repeatable(&hints, "act") || hints_repeatable(&hints, "bare") ||
                  hints_repeatable(&hints, "unknown"));
-    hints_repeat(&hints, call, sizeof call - 1, &out);
+    assert_int_equal(scan_message(&scan, call, sizeof call - 1), 0);
+    hints_repeat(&hints, &scan, &out);
     assert_string_equal(out.data, "Mcp-Param-Region: =?base64?w6k=?=\r\nMcp-Param-Deep: 42\r\n");
     buffer_finish(&out);
     hints_learn(&hints, again, sizeof again - 1);
