@@ -55,7 +55,7 @@ def test_E6_every_request_has_one_answer_whoever_is_killed_meanwhile(scene):
                 os.kill(state[victim]["pid"], signal.SIGKILL)
                 if victim == "daemon":
                     wait_gone(state["daemon"]["pid"])
-            method, params = [("ping", {}), ("tools/list", {}), ("tools/list", MODERN), ("resources/list", {}),
+            method, params = [("ping", {}), ("tools/list", {}), ("tools/list", MODERN), ("server/discover", MODERN),
                               ("tools/call", {"name": "editors_list", "arguments": {}}),
                               ("tools/call", dict(MODERN, name="editor_select", arguments={"editor": "none"}))
                               ][number % 6]
