@@ -144,12 +144,31 @@ static void answer(struct tether_server *server, int64_t call, json_t *result) {
 }
 
 /* The tools of all servers of this editor: any plugin offers some through an object of its own. Of
- * two with the same name the newer object's counts. */
+ * two with the same name the newer object's counts, which is the first in the list. */
 static void init_all_tools(struct engine_variant *out) {
     GDExtensionCallError error;
     engine.variant_construct(DICTIONARY, out, NULL, 0, &error);
     for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
         variant_call(out, "merge", &server->tools, 1, NULL);
+}
+
+static bool has_tool(struct tether_server *server, const char *name) {
+    struct engine_variant key, found;
+    bool is_there;
+    variant_init_text(&key, name);
+    variant_call(&server->tools, "has", &key, 1, &found);
+    is_there = variant_is_true(&found);
+    variant_finish(&found);
+    variant_finish(&key);
+    return is_there;
+}
+
+/* Whose tool a name means; anybody, if there is none. */
+static const struct tether_server *owner_of_tool(const char *name) {
+    struct tether_server *server = editor_loop_servers();
+    while (server->next && !has_tool(server, name))
+        server = server->next;
+    return server;
 }
 
 /* What all servers of this editor have to say, a paragraph each. */
@@ -174,13 +193,13 @@ static void note_tools_changed(void) {
 }
 
 static void on_call(struct tether_server *server, const struct control_event *event) {
-    struct engine_variant self, tools;
+    struct engine_variant self;
+    const char *name = message_text(event->json, "name");
     frame_pace_call();
     variant_init_object(&self, server->object);
-    init_all_tools(&tools);
     answer(server, event->number,
-           tool_calls_run(&server->calls, &self, &tools, event->number, event->json));
-    variant_finish(&tools);
+           tool_calls_run(&server->calls, &self, &owner_of_tool(name)->tools, event->number,
+                          event->json));
     variant_finish(&self);
 }
 

@@ -134,8 +134,16 @@ static void watch_waiting(struct bridge *bridge) {
                    bridge->waiting[0].deadline > now ? bridge->waiting[0].deadline - now : 0, 0);
 }
 
-static void take_call(struct bridge *bridge, int64_t call, const json_t *message) {
+/* A member for whoever may hold it longer than the message, or on another thread. */
+static json_t *take_member(json_t *message, const char *key) {
+    json_t *member = json_incref(json_object_get(message, key));
+    json_object_del(message, key);
+    return member;
+}
+
+static void take_call(struct bridge *bridge, int64_t call, json_t *parameters) {
     if (bridge->waiting_count == CALLS_MOST) {
+        json_decref(parameters);
         bridge_answer(bridge, call,
                       bridge_failure("The editor has too many calls to answer; try again later."));
         return;
@@ -144,7 +152,7 @@ static void take_call(struct bridge *bridge, int64_t call, const json_t *message
         (struct waiting){call, uv_now(bridge->loop) + BUSY_MS};
     if (bridge->waiting_count == 1)
         watch_waiting(bridge);
-    bridge->events->on_call(bridge->context, call, json_object_get(message, "params"));
+    bridge->events->on_call(bridge->context, call, parameters);
 }
 
 /* ---- hearing ---- */
@@ -183,7 +191,7 @@ static void on_message(void *context, struct websocket_client *client, char *tex
     if (!message)
         refuse_nul(bridge, text, length);
     if (strcmp(method, "tools/call") == 0 && id >= 0)
-        take_call(bridge, id, message);
+        take_call(bridge, id, take_member(message, "params"));
     else if (strcmp(method, "notifications/cancelled") == 0)
         bridge->events->on_cancelled(bridge->context,
                                      message_number(json_object_get(message, "params"), "call", 0));

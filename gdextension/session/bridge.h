@@ -14,8 +14,9 @@ struct bridge;
 
 /* All on the loop's thread. */
 struct bridge_events {
-    /* A tool is called; the message is lent. It is answered by bridge_answer, or not at all. */
-    void (*on_call)(void *context, int64_t call, const json_t *parameters);
+    /* A tool is called; hands the parameters over, which nothing else refers to, or NULL. It is
+     * answered by bridge_answer, or not at all. */
+    void (*on_call)(void *context, int64_t call, json_t *parameters);
     void (*on_cancelled)(void *context, int64_t call);
     /* "connected" or "off", and why. */
     void (*on_state)(void *context, const char *state, const char *why);

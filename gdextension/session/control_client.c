@@ -306,9 +306,9 @@ static void on_lost(void *context, const char *why) {
 
 /* ---- the bridge ---- */
 
-static void on_bridge_call(void *context, int64_t call, const json_t *parameters) {
+static void on_bridge_call(void *context, int64_t call, json_t *parameters) {
     struct control_client *client = context;
-    mailbox_tell(&client->mailbox, CONTROL_CALL, NULL, call, json_deep_copy(parameters));
+    mailbox_tell(&client->mailbox, CONTROL_CALL, NULL, call, parameters);
 }
 
 static void on_bridge_cancelled(void *context, int64_t call) {
