@@ -135,6 +135,18 @@ def test_E6_a_start_after_that_counts_again(scene, gate):
     server.stop()
 
 
+def test_F8_a_restart_in_the_middle_of_a_start_takes_the_properties_of_now(scene, gate):
+    server = slow(scene, "renewed", gate)
+    begin(server)
+    daemon = server.daemon_pid()
+    server.set(command=[SERVER])
+    server.do("restart")
+    server.wait_state("ready")
+    wait_gone(daemon)
+    assert server.daemon_pid() != daemon and failures(server) == []
+    server.stop()
+
+
 def test_A10_a_plugin_that_goes_in_the_middle_of_a_start_takes_the_server_along(scene, gate):
     server = slow(scene, "dropped", gate)
     begin(server)

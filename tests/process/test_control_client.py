@@ -224,6 +224,88 @@ def test_E6_one_that_is_refused_says_so_once(instance):
         drive.end()
 
 
+def test_E6_a_stop_is_not_forgotten_when_the_daemon_ends_by_itself(instance):
+    with FakeDaemon(instance) as daemon, Drive(instance) as drive:
+        connect(daemon, drive)
+        drive.tell("stop", "nap 50")
+        drive.files()
+        daemon.say(type="error", code="stopping", message="this daemon is ending")
+        daemon.hang_up()
+        assert drive.state("stopped", "launching", "lost", "failed") == "stopped"
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()
+
+
+def adopt(daemon, drive):
+    connect(daemon, drive)
+    daemon.say(type="welcome", session="1", **daemon.state("ready"))
+    daemon.hear("logs")
+    drive.state("ready")
+
+
+def test_E6_of_several_stops_the_last_ones_answer_counts(instance):
+    """A daemon that does what the second asks for may have refused the first, and may end without a word."""
+    with FakeDaemon(instance) as daemon, Drive(instance) as drive:
+        adopt(daemon, drive)
+        drive.tell("stop", "force")
+        first, second = daemon.hear("stop"), daemon.hear("stop")
+        assert (first["force"], second["force"]) == (False, True)
+        daemon.say(id=first["id"], ok=False, code="in-use", message="others use it")
+        daemon.hang_up()
+        assert drive.state("stopped", "launching", "lost", "failed") == "stopped"
+        assert "refused" not in drive.output
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()
+
+
+def test_E6_a_restart_of_what_is_ending_starts_it_afresh(instance):
+    with FakeDaemon(instance) as daemon, Drive(instance) as drive:
+        adopt(daemon, drive)
+        drive.tell("restart")
+        daemon.say(id=daemon.hear("restart")["id"], ok=False, code="stopping", message="this daemon is ending")
+        daemon.hang_up()
+        assert drive.state("stopped", "launching", "lost", "failed") == "launching"
+        assert "refused" not in drive.output
+        drive.tell("hurry quit")
+        drive.destroy()
+        drive.end()
+
+
+ONCE = """#!/bin/sh
+echo '{"listening":"%(socket)s"}'
+if test -e %(mark)s; then exec sleep 1000; fi
+: >%(mark)s
+echo '{"result":"failed","code":1,"message":"not today"}'
+"""
+
+
+def test_E6_a_start_that_failed_does_not_end_the_next_one(instance, tmp_path):
+    """Launch gives up, and then the daemon refuses the session: that is one failure, and it is over with it."""
+    program = tmp_path / "launcher"
+    with FakeDaemon(instance) as daemon:
+        program.write_text(ONCE % {"socket": daemon.listener.getsockname(), "mark": tmp_path / "mark"})
+        program.chmod(0o700)
+        with Drive(instance, program=str(program)) as drive:
+            drive.tell("new", "start")
+            daemon.accept()
+            drive.tell("nap 50")
+            drive.files()
+            daemon.say(**REFUSAL)
+            assert drive.next(r"failed (\d+) (.*)").groups() == ("1", "not today")
+            drive.state("failed")
+            drive.tell("start")
+            daemon.welcome("ready")
+            daemon.hear("logs")
+            drive.state("ready")
+            drive.tell("restart")
+            daemon.hear("restart")
+            drive.tell("hurry quit")
+            drive.destroy()
+            drive.end()
+
+
 def test_F7_whatever_a_tool_returns_the_call_is_answered(state_dir):
     """Also a NUL in its arguments, and a result that is larger than a message may be."""
     with BuiltIn(state_dir) as instance, Drive(instance, command=()) as drive:

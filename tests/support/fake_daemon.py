@@ -50,6 +50,7 @@ class FakeDaemon:
         self.welcome("ready")
         for kind in ("adopt", "status"):
             self.say(id=self.hear(kind)["id"], ok=True, type=kind, **self.state("ready"))
+        assert self.lines.readline() == ""  # whoever hangs up first is taken for gone, and asked again
 
     def hang_up(self):
         if self.stream:
