@@ -2,6 +2,7 @@
 import json
 import os
 import queue
+import select
 import socket
 import subprocess
 import sys
@@ -24,28 +25,44 @@ class Observer:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.events = queue.Queue()
-        self.streams = []
-        self.threads = [threading.Thread(target=self._accept, daemon=True)]
-        self.threads[0].start()
+        self.streams = {}  # by number: each with the beginning of a line
+        self.lock = threading.Lock()
+        self.poll = select.epoll()
+        self.poll.register(self.listener, select.EPOLLIN)
+        self.closing = False
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
 
-    def _accept(self):
-        while True:
-            try:
-                stream, _ = self.listener.accept()
-            except OSError:
-                return
-            self.streams.append(stream)
-            thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
-            self.threads.append(thread)
-            thread.start()
+    def _read(self):
+        while not self.closing:
+            self.poll.poll()
+            self._take()
 
-    def _read(self, stream):
-        with stream.makefile("rb") as lines:
-            try:
-                for line in lines:
-                    self.events.put(json.loads(line))
-            except (OSError, ValueError):
-                pass
+    def _take(self):
+        """Takes all that has arrived by now."""
+        with self.lock:
+            while ready := self.poll.poll(0):
+                for number, _ in ready:
+                    self._take_from(number)
+
+    def _take_from(self, number):
+        if number == self.listener.fileno():
+            stream, _ = self.listener.accept()
+            self.streams[stream.fileno()] = (stream, b"")
+            self.poll.register(stream, select.EPOLLIN)
+            return
+        stream, begun = self.streams[number]
+        try:
+            data = stream.recv(1 << 20)
+        except ConnectionResetError:
+            data = b""
+        *lines, begun = (begun + data).split(b"\n")
+        for line in lines:
+            self.events.put(json.loads(line))
+        self.streams[number] = (stream, begun)
+        if not data:
+            self.poll.unregister(stream)
+            self.streams.pop(number)[0].close()
 
     def expect(self, test=None, limit=LIMIT, **values):
         """The next event that has these values and passes the test; what comes before is dropped."""
@@ -63,20 +80,20 @@ class Observer:
         return self.expect(is_it, event="request", **values)
 
     def rest(self):
-        """All that has come and was not looked at."""
+        """All that has come and was not looked at: what a stub says is there before its answer is."""
+        self._take()
         found = []
         while not self.events.empty():
             found.append(self.events.get())
         return found
 
     def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)
+        self.closing = True
+        socket.create_connection(("127.0.0.1", self.port)).close()  # wakes the thread
+        self.thread.join(LIMIT)
+        self.poll.close()
         self.listener.close()
-        for stream in self.streams:
-            stream.shutdown(socket.SHUT_RDWR)
-        for thread in self.threads:
-            thread.join(LIMIT)
-        for stream in self.streams:
+        for stream, _ in self.streams.values():
             stream.close()
 
 
