@@ -73,7 +73,7 @@ def test_B1_B2_B3_it_ends_in_order_when_its_parent_dies_while_stdin_stays_open(s
             wait_for(control, lambda state: state["sessions"] == [])
         assert not os.path.exists(family.record())
         scene.observer.expect(event="request", method="DELETE")
-        assert '"id":9,"error"' in family.parent.output
+        family.parent.expect('"id":9,"error"')
 
 
 @pytest.mark.parametrize("value", ["off", "0", "false"])

@@ -1,6 +1,5 @@
 """`tether run` where something else manages it: a container, a service manager, a terminal."""
 import os
-import pty
 import re
 import signal
 import socket
@@ -11,6 +10,7 @@ import pytest
 
 from harness import LIMIT, Process, children_of, run
 from scene import Fifo, Watched, environment_of, find_guard, is_alive, kill, wait_until
+from terminal import open_terminal
 from tether import SERVER, Instance, http_get, start_owner
 
 
@@ -232,7 +232,7 @@ class Terminal:
     """`tether run` as the foreground program of a terminal of its own."""
 
     def __init__(self, instance, *options, command=(SERVER,)):
-        self.keyboard, self.tty = pty.openpty()
+        self.keyboard, self.tty = open_terminal()
         argv = ["setsid", "--ctty"] + instance.argv("run", *options, "--", *command)
         self.process = Process(argv, instance.env, stdin=self.tty, start_new_session=False)
         self.process.expect("server ready")

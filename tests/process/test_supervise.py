@@ -1,7 +1,6 @@
 """The server as a child: its output, its end, and that nothing piles up. Rows D1 to D4."""
 import json
 import os
-import pty
 import re
 import select
 import signal
@@ -14,6 +13,7 @@ import pytest
 from clients import check_peak
 from harness import LIMIT, Process, children_of, descendants_of, wait_gone
 from scene import wait_until
+from terminal import open_terminal
 from tether import SERVER, Instance, http_get
 
 LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (stdout|stderr|launcher) .*$")
@@ -157,7 +157,7 @@ class Unread:
         if kind == "socket":
             self.ends = [end.detach() for end in socket.socketpair()]
         else:
-            self.ends = pty.openpty() if kind == "terminal" else os.pipe()
+            self.ends = open_terminal() if kind == "terminal" else os.pipe()
         self.child = self.ends[1]
 
     def read_until(self, text, limit=LIMIT):

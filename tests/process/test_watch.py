@@ -1,7 +1,6 @@
 """`tether status --watch` on a terminal: drawn over in place, and only when something has changed."""
 import fcntl
 import os
-import pty
 import re
 import select
 import struct
@@ -13,6 +12,7 @@ import pytest
 
 from fake_daemon import FakeDaemon
 from harness import LIMIT
+from terminal import open_terminal
 from tether import Instance
 
 SLEEP = ["sh", "-c", "exec sleep 1000", "sh"]
@@ -22,7 +22,7 @@ class Screen:
     """A terminal that a program writes to, and what stands on it. Knows what the program may use."""
 
     def __init__(self, argv, env, columns=80):
-        self.master, slave = pty.openpty()
+        self.master, slave = open_terminal()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         self.process = subprocess.Popen(argv, env=dict(os.environ, **env), stdin=slave, stdout=slave, stderr=slave)
         os.close(slave)
