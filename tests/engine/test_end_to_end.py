@@ -71,11 +71,11 @@ script.reload()
 driver.kept["foreign"] = script.new()
 driver.add_child(driver.kept["foreign"])''' % json.dumps(FOREIGN)
 REMOVE_FOREIGN = 'driver.kept["foreign"].free()\ndriver.kept.erase("foreign")'
-# What keeps the editor busy: an import on the main thread.
+# What keeps the editor busy: an import on the main thread, as long as the gate is there.
 IMPORTER = '''@tool
 extends EditorImportPlugin
 
-var msec: int = 0
+var gate: String = ""
 
 
 func _get_importer_name() -> String: return "tests.slow"
@@ -91,8 +91,9 @@ func _get_import_order() -> int: return 0
 
 
 func _import(_source: String, path: String, _options: Dictionary, _variants: Array[String], _files: Array[String]) -> Error:
-	print("foreign: importing for %d" % msec)
-	OS.delay_msec(msec)
+	print("foreign: importing before '%s'" % gate)
+	while gate and FileAccess.file_exists(gate):
+		OS.delay_msec(10)
 	return ResourceSaver.save(Resource.new(), path + ".res")
 '''
 ADD_IMPORTER = '''var script: GDScript = GDScript.new()
@@ -245,7 +246,7 @@ def test_F8_tools_of_another_plugin(whole):
         wait_until(lambda: set(client.tools()) == before, "its tools went with it")
 
 
-def test_E6_F7_call_while_the_editor_imports_is_told_so(whole):
+def test_E6_F7_call_while_the_editor_imports_is_told_so(whole, tmp_path):
     """For longer than 5 s, without a frame. The call that began it is not told so, but how it went."""
     whole.run(ADD_FOREIGN)
     with open(whole.path("res://a.slow"), "w") as file:
@@ -254,12 +255,14 @@ def test_E6_F7_call_while_the_editor_imports_is_told_so(whole):
         wait_until(lambda: "greet" in client.tools(), "the tools are there")
         whole.run(ADD_IMPORTER)
         steadily(lambda: client.call("file_import", path="res://a.slow")["valid"] or None)  # once it has been found
-        whole.run('driver.kept["importer"].msec = 6500')
+        gate = tmp_path / "gate"
+        gate.touch()
+        whole.run('driver.kept["importer"].gate = "%s"' % gate)
         importing = Meanwhile(client, "file_import", path="res://a.slow", reimport=True)
-        whole.scene.process.expect("foreign: importing for 6500")
+        whole.scene.process.expect("foreign: importing before '/")
         began = time.monotonic()
-        assert "busy" in other.refusal("greet")
-        assert 4.5 < time.monotonic() - began < 6.4
+        assert "busy" in other.refusal("greet") and time.monotonic() - began > 4.5
+        gate.unlink()
         assert importing.finish()["importer"] == "tests.slow"
         assert other.call("greet") == "Hello, you!"
         whole.run('driver.remove_import_plugin(driver.kept["importer"])\ndriver.kept.erase("importer")\n' + REMOVE_FOREIGN)
@@ -273,7 +276,8 @@ def test_E6_F7_call_while_a_dialog_waits_is_told_so(whole):
                   'EditorInterface.popup_dialog_centered(driver.kept["dialog"])')
         began = time.monotonic()
         assert "'Really?' waits for the user" in client.refusal("scene_new", path="res://dialog.tscn")
-        assert "Really?" in client.call("editor_state")["busy"] and time.monotonic() - began < 2
+        assert "Really?" in client.call("editor_state")["busy"]
+        assert time.monotonic() - began < 4.5  # as after 5 s it is said by who does not know the reason
         assert not os.path.exists(whole.path("res://dialog.tscn"))
         whole.run('driver.kept["dialog"].hide()\ndriver.kept["dialog"].queue_free()\ndriver.kept.erase("dialog")')
         assert client.call("scene_new", path="res://dialog.tscn")["opened"] == "res://dialog.tscn"
@@ -373,7 +377,7 @@ def test_F8_A5_two_editors_and_one_that_dies_in_a_call(tmp_path):
                 second.scene.process.kill(signal.SIGKILL)
                 call.finish()
                 assert isinstance(call.error, ToolFailed) and "went away" in str(call.error), (call.error, call.result)
-                assert time.monotonic() - began < 2
+                assert time.monotonic() - began < 10  # by the end of its connection; silence takes longer to tell
             # The other editor serves at once, and does not have the tools of the one that is gone.
             assert client.call("editor_state")["project"] == "first"
             assert "never" not in client.tools()

@@ -143,7 +143,7 @@ def test_A1_headless_editor_says_why_it_has_no_server_and_a_game_never_has_one(t
         scene.run("for i: int in 60:\n\tawait Engine.get_main_loop().process_frame")
         status = server.status()
         assert status["client_state"] == "off" and "TETHER_HEADLESS=1" in status["message"]
-        assert "subject: wants a server" in scene.process.output
+        scene.process.expect("^subject: wants a server")
         assert os.listdir(state_dir) == [] and not place.trace.exists()
 
         # Whoever runs this editor may opt in, also later.
