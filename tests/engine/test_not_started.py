@@ -109,7 +109,7 @@ def test_A1_A13_imports_exports_and_scripts_start_no_server(tmp_path, display):
                                  dict(places[name].env, DISPLAY=display))
                    for name in pair}
         for name, process in running.items():
-            process.wait(4 * LIMIT)
+            process.wait(editor.START_LIMIT)
             assert re.search(RUNS[name][1], process.output, re.MULTILINE), (name, process.output)
             assert "state=" not in process.output or "state=off" in process.output, process.output
             assert not places[name].started(), (name, process.output)

@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from editor import complaints
-from plugin_scene import START_LIMIT
+from editor import START_LIMIT, complaints
 from tools_probe import ToolsEditor, check_table, make_tools_project, shared_tools
 
 PARSE_ERRORS = ("SCRIPT ERROR: Parse Error",)

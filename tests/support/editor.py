@@ -3,9 +3,11 @@ import os
 import re
 import shutil
 
-from harness import Process
+from harness import LIMIT, Process
 
 ENGINE = os.environ.get("TETHER_ENGINE", "")
+# One that draws without a graphics card has a lot to compute before it is there. Its end is noticed at once.
+START_LIMIT = 8 * LIMIT
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPLAINT = re.compile(r"^(.*ERROR:|WARNING:|BUG|Leaked|.*leaked|Orphan)")
 # Said by an untouched engine of this version too; the second if it is closed while it looks through

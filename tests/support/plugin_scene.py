@@ -14,7 +14,6 @@ import editor
 from harness import LIMIT, Process, end_strays, free_ports, wait_gone
 from tether import SERVER, can_bind
 
-START_LIMIT = 4 * LIMIT  # an editor is slow to start on a busy machine
 ENGINE_TESTS = os.path.join(editor.ROOT, "tests/engine")
 SETTINGS = """config_version=5
 
@@ -230,7 +229,7 @@ class Scene:
                 if event["event"] == "here":
                     return event["pid"]
             return None
-        return self.wait(find, "driver", START_LIMIT)
+        return self.wait(find, "driver", editor.START_LIMIT)
 
     @property
     def pid(self):

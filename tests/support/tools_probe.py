@@ -2,10 +2,12 @@
 import json
 import os
 import shutil
+import select
 import signal
 import socket
+import time
 
-from editor import ENGINE, ROOT, complaints
+from editor import ENGINE, ROOT, START_LIMIT, complaints
 from harness import LIMIT, Process, children_of, end_strays
 
 PLUGIN = '[plugin]\nname="Probe"\ndescription=""\nauthor=""\nversion="1"\nscript="tools_probe.gd"\n'
@@ -64,7 +66,6 @@ class ToolsEditor:
     def __init__(self, project, *arguments, env=None, connect=True):
         self.project = project
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(2 * LIMIT)
         home = project + ".home"
         environment = {"XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data",
                        "XDG_CACHE_HOME": home + "/cache",
@@ -80,15 +81,22 @@ class ToolsEditor:
     def __enter__(self):
         if not self.connect:
             return self
-        try:
-            self.connection, _ = self.listener.accept()
-        except socket.timeout:
+        if not self.comes():
             output = self.process.output
             self.__exit__()
             raise AssertionError("the probe did not connect:\n" + output)
+        self.connection, _ = self.listener.accept()
         self.connection.settimeout(2 * LIMIT)
         self.lines = self.connection.makefile("r", encoding="utf-8")
         return self
+
+    def comes(self):
+        """Waits for the probe, or the end of its editor."""
+        editor = os.pidfd_open(self.process.pid)
+        try:
+            return self.listener in select.select([self.listener, editor], [], [], START_LIMIT)[0]
+        finally:
+            os.close(editor)
 
     def __exit__(self, *_):
         if self.connection:
@@ -140,7 +148,8 @@ class ToolsEditor:
 
     def until(self, tool, wanted, **arguments):
         """Asks a tool again and again until its answer is as wanted: for states without an event."""
-        for _ in range(2000):
+        end = time.monotonic() + START_LIMIT  # it may be a game that is to start
+        while time.monotonic() < end:
             answer = self.call(tool, **arguments)
             if wanted(answer):
                 return answer
