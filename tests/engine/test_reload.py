@@ -3,9 +3,11 @@ import json
 import os
 import shutil
 
+import pytest
+
 import editor
 from harness import LIMIT, Process, free_ports, wait_gone
-from plugin_scene import Scene, make_project
+from plugin_scene import Scene, make_project, shared_scene
 from scene import NEWER, is_alive, owner_variables, wait_until
 from tether import SERVER, identity
 
@@ -38,76 +40,114 @@ def check_same(server, pid):
     assert status["sessions"][0]["pid"] == server.scene.pid and status["sessions"][0]["link"] == "connected"
 
 
-def test_A1_plugin_script_and_library_are_reloaded(tmp_path, state_dir):
-    """With a library that was replaced by one of the same name, as an update does it."""
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """An editor with an addon of its own, whose files may be replaced."""
+    folder = str(tmp_path_factory.mktemp("reload"))
+    shutil.copytree(os.path.join(editor.ROOT, "addons/tether"), folder + "/addon")
+    make_project(folder + "/p", ["driver", "subject"])
+    os.unlink(folder + "/p/addons/tether")
+    os.symlink(folder + "/addon", folder + "/p/addons/tether")
     ports = free_ports()
-    addon = str(tmp_path / "addon")
-    shutil.copytree(os.path.join(editor.ROOT, "addons/tether"), addon)
-    folder = str(tmp_path / "p")
-    make_project(folder, ["driver", "subject"])
-    os.unlink(folder + "/addons/tether")
-    os.symlink(addon, folder + "/addons/tether")
-    with Scene(folder, state_dir, env=subject_of(ports)) as scene:
+    for scene in shared_scene(folder, env=subject_of(ports)):
+        scene.addon, scene.ports = folder + "/addon", ports
         subject = scene.subject(ports)
         subject.wait_state("ready")
-        pid, daemon = subject.server_pid(), subject.daemon_pid()
+        disable(subject)
+        yield scene
+        enable(subject)  # A10: the end of the editor takes its server along
+    assert subject.ports_are_free()
 
-        # Off and on again at once: nobody has left for good.
-        scene.run(TOGGLE % "false" + "\n" + TOGGLE % "true")
+
+def enable(subject):
+    subject.forget()
+    subject.scene.run(TOGGLE % "true")
+    subject.wait_state("ready")
+
+
+def disable(subject):
+    """Turns the plugin off for good: that is the end of what it had started."""
+    pid, daemon = subject.server_pid(), subject.daemon_pid()
+    subject.scene.run(TOGGLE % "false")
+    wait_gone(pid)
+    wait_gone(daemon)
+    assert subject.ports_are_free()
+
+
+@pytest.fixture
+def subject(scene):
+    """The server of a plugin that is on until the test ends."""
+    found = scene.subject(scene.ports)
+    enable(found)
+    yield found
+    disable(found)
+
+
+def replace(path, by):
+    """Puts another file in the place of one, as an update does it."""
+    shutil.copy(by, path + ".new")
+    os.replace(path + ".new", path)
+
+
+def test_A1_plugin_that_is_on_again_at_once_has_not_left_for_good(scene, subject):
+    pid, daemon = subject.server_pid(), subject.daemon_pid()
+    subject.forget()
+    scene.run(TOGGLE % "false" + "\n" + TOGGLE % "true")
+    assert subject.expect("adopted")["daemon_pid"] == daemon
+    subject.wait_state("ready")
+    check_same(subject, pid)
+
+
+def test_A1_plugin_that_was_off_starts_another_server(subject):
+    pid = subject.server_pid()
+    disable(subject)
+    enable(subject)
+    assert subject.server_pid() != pid
+
+
+def test_A1_script_is_reloaded(scene, subject):
+    pid = subject.server_pid()
+    scene.run('(load("res://addons/subject/subject.gd") as GDScript).reload(true)')
+    check_same(subject, pid)
+
+
+def test_A1_library_is_replaced_and_reloaded(scene, subject):
+    """By one of the same name. Servers that were wanted are wanted again, others are not."""
+    pid, daemon = subject.server_pid(), subject.daemon_pid()
+    stopped, second = scene.server("stopped"), scene.server("second")
+    stopped.start()
+    stopped.stop()
+    second_pid = second.start()
+    library = scene.addon + "/bin/libtether.linux.editor.x86_64.so"
+    replace(library, by=library)
+    for _ in range(2):
+        subject.forget()
+        second.forget()
+        assert scene.run(RELOAD) == 0
         assert subject.expect("adopted")["daemon_pid"] == daemon
         subject.wait_state("ready")
+        second.wait_state("ready")
         check_same(subject, pid)
+        check_same(second, second_pid)
+        assert stopped.call("get_state") == "off" and stopped.ports_are_free()
+    log = second.call("get_log", 100)
+    assert "server up pid %d" % second_pid in log  # what was said before is there again
+    second.stop()
 
-        scene.run('(load("res://addons/subject/subject.gd") as GDScript).reload(true)')
-        check_same(subject, pid)
 
-        # The library: servers that were wanted are wanted again, others are not.
-        stopped, second = scene.server("stopped"), scene.server("second")
-        stopped.start()
-        stopped.stop()
-        second_pid = second.start()
-        library = addon + "/bin/libtether.linux.editor.x86_64.so"
-        shutil.copy(library, library + ".new")
-        os.replace(library + ".new", library)
-        for _ in range(2):
-            subject.forget()
-            second.forget()
-            assert scene.run(RELOAD) == 0
-            assert subject.expect("adopted")["daemon_pid"] == daemon
-            subject.wait_state("ready")
-            second.wait_state("ready")
-            check_same(subject, pid)
-            check_same(second, second_pid)
-            assert stopped.call("get_state") == "off" and stopped.ports_are_free()
-        log = second.call("get_log", 100)
-        assert "server up pid %d" % second_pid in log  # what was said before is there again
-        second.stop()
-
-        # A later release of the launcher takes over, for nobody else is there.
-        shutil.copy(NEWER, addon + "/bin/new")
-        os.replace(addon + "/bin/new", addon + "/bin/tether.linux.x86_64")
-        subject.forget()
-        assert scene.run(RELOAD) == 0
-        subject.wait_state("ready")
-        wait_gone(daemon)
-        status = settled(subject)
-        assert status["daemon_version"] != status["version"] and not is_alive(pid)
-        pid, daemon = status["server"]["pid"], status["daemon"]["pid"]
-        assert owner_variables(pid)["TETHER_OWNER_PID"] == str(scene.pid)
-
-        # Off for good: that is the end of what it had started.
-        scene.run(TOGGLE % "false")
-        wait_gone(pid)
-        wait_gone(daemon)
-        assert subject.ports_are_free()
-        subject.forget()
-        scene.run(TOGGLE % "true")
-        subject.wait_state("ready")
-        pid, daemon = subject.server_pid(), subject.daemon_pid()
-        assert scene.quit() == []  # A10: and so is the end of the editor
-        wait_gone(pid)
-        wait_gone(daemon)
-        assert subject.ports_are_free()
+def test_F6_launcher_of_a_later_release_takes_over_with_the_next_reload(scene, subject):
+    """For nobody else is there."""
+    pid, daemon = subject.server_pid(), subject.daemon_pid()
+    launcher = "/bin/tether.linux.x86_64"
+    replace(scene.addon + launcher, by=NEWER)
+    subject.forget()
+    assert scene.run(RELOAD) == 0
+    subject.wait_state("ready")
+    wait_gone(daemon)
+    status = settled(subject)
+    assert status["daemon_version"] != status["version"] and not is_alive(pid)
+    assert owner_variables(status["server"]["pid"])["TETHER_OWNER_PID"] == str(scene.pid)
+    replace(scene.addon + launcher, by=editor.ROOT + "/addons/tether" + launcher)
 
 
 def restartable(folder, arguments, env):
