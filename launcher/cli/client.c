@@ -10,7 +10,14 @@
 #include "protocol/send.h"
 #include "protocol/version.h"
 
-enum { PATIENCE_MS = 1000, CONNECT_MOST_MS = 10000, CONNECT_AGAIN_MS = 5 };
+enum {
+    PATIENCE_MS = 1000,
+    CONNECT_MOST_MS = 10000,
+    CONNECT_AGAIN_MS = 5,
+    HELLO_MOST_MS = 5000,
+    QUIET_MS = 5000,   /* then it is asked whether it is still there */
+    ANSWER_MS = 10000, /* which is all the time that it has for that */
+};
 
 /* ---- the loop's callbacks ---- */
 
@@ -194,7 +201,7 @@ json_t *client_hello(struct client *client, struct error *err) {
     hello.pid = self.pid;
     hello.start = self.start;
     message_send((uv_stream_t *)&client->pipe, hello_message(&hello));
-    while ((message = client_receive(client, 5000)) != NULL) {
+    while ((message = client_receive(client, HELLO_MOST_MS)) != NULL) {
         if (message_kind(message) == MESSAGE_WELCOME)
             return message;
         if (message_kind(message) == MESSAGE_ERROR) {
@@ -206,9 +213,10 @@ json_t *client_hello(struct client *client, struct error *err) {
         }
         json_decref(message);
     }
-    error_set(err, client->closed ? UV_EAGAIN : UV_ETIMEDOUT,
-              client->closed ? "the daemon hung up: it is ending, or has no room for one more"
-                             : "the daemon does not answer");
+    if (client->closed)
+        error_set(err, UV_EAGAIN, "the daemon hung up: it is ending, or has no room for one more");
+    else
+        client_tell_silent(client, err);
     return NULL;
 }
 
@@ -225,15 +233,37 @@ json_t *client_request(struct client *client, json_t *request, int64_t limit_ms)
     return NULL;
 }
 
-json_t *client_receive_telling(struct client *client, const char *what) {
+json_t *client_await(struct client *client) {
+    json_t *message = client_receive(client, QUIET_MS);
+    if (message || client->closed)
+        return message;
+    message_send((uv_stream_t *)&client->pipe,
+                 json_pack("{s:s, s:I}", "type", "status", "id", (json_int_t)++client->last_id));
+    return client_receive(client, ANSWER_MS);
+}
+
+json_t *client_await_telling(struct client *client, const char *what) {
     json_t *message = client_receive(client, PATIENCE_MS);
-    if (!message && client->timed_out && !client->told && uv_guess_handle(2) == UV_TTY) {
+    if (message || client->closed)
+        return message;
+    if (!client->told && uv_guess_handle(2) == UV_TTY)
         fprintf(stderr, "%s\n", what);
-        client->told = true;
-    }
-    if (!message && client->timed_out)
-        message = client_receive(client, -1);
-    return message;
+    client->told = true;
+    return client_await(client);
+}
+
+int client_tell_silent(const struct client *client, struct error *err) {
+    struct os_peer peer;
+    char who[64] = "the daemon";
+    int rc = os_control_peer(&client->pipe, &peer);
+    os_process_close(&peer.process);
+    if (rc == 0 && peer.process.identity.pid)
+        snprintf(who, sizeof who, "the daemon, process %lld,",
+                 (long long)peer.process.identity.pid);
+    return error_set(err, UV_ETIMEDOUT,
+                     "%s does not answer; if it is stopped, continue it (`kill -CONT`); it ends, "
+                     "with its server, on a plain `kill`",
+                     who);
 }
 
 static void on_reader_gone(void *context) {

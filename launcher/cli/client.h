@@ -45,9 +45,16 @@ json_t *client_receive(struct client *client, int64_t limit_ms);
 /* Waits for the next message as long as somebody reads standard output, which is flushed before. */
 json_t *client_follow(struct client *client);
 
-/* Waits for the next message for ever, and tells the person at a terminal what for if that takes
- * more than a second. */
-json_t *client_receive_telling(struct client *client, const char *what);
+/* Waits for the next message as long as the daemon is there to send one: after a while without any
+ * it is asked, and its answer is a message, too. NULL: the connection has ended (`closed`), or the
+ * daemon does not answer. */
+json_t *client_await(struct client *client);
+
+/* The same, and tells the person at a terminal what for if it takes more than a second. */
+json_t *client_await_telling(struct client *client, const char *what);
+
+/* The error for a daemon that does not answer names its process. */
+int client_tell_silent(const struct client *client, struct error *err);
 
 /* Sends a request and returns its reply, letting other messages pass. NULL as above. */
 json_t *client_request(struct client *client, json_t *request, int64_t limit_ms);

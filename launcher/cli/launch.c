@@ -24,7 +24,9 @@ enum {
     MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
     HANDSHAKE_MOST_MS = 60000,
     LOST_MOST_MS = 10000, /* for a daemon to make again what was removed */
-    COMMAND_SHOWN = 200,  /* characters of another command, in a message */
+    QUIET_MS = 5000,      /* from a daemon that was started; then it is asked */
+    SILENT_MOST_MS = 20000,
+    COMMAND_SHOWN = 200, /* characters of another command, in a message */
 };
 
 enum outcome { AGAIN, UNANSWERED, DONE };
@@ -98,7 +100,8 @@ static void daemon_environment(struct text_list *list) {
 }
 
 /* The daemon has both handles under the values that they have here. */
-static int spawn_daemon(const struct options *options, os_handle lock, os_handle result) {
+static int spawn_daemon(const struct options *options, os_handle lock, os_handle result,
+                        int64_t *pid) {
     const os_handle handed[] = {lock, result};
     struct options told = *options;
     char self[OS_PATH_MAX];
@@ -109,6 +112,7 @@ static int spawn_daemon(const struct options *options, os_handle lock, os_handle
                                  .handed = handed,
                                  .handed_count = sizeof handed / sizeof handed[0],
                                  .detached = true};
+    struct os_child child = {0};
     int rc = uv_exepath(self, &size);
     told.lock_handle = lock;
     told.result_handle = result;
@@ -121,7 +125,8 @@ static int spawn_daemon(const struct options *options, os_handle lock, os_handle
     if (rc == 0 && (words.failed || environment.failed))
         rc = UV_ENOMEM;
     if (rc == 0)
-        rc = os_spawn(NULL, &spec);
+        rc = os_spawn(&child, &spec);
+    *pid = child.pid;
     text_list_finish(&words);
     text_list_finish(&environment);
     return rc;
@@ -139,40 +144,117 @@ static bool on_told(const char *line, size_t length, void *context) {
     return true;
 }
 
-/* What the daemon tells: that it listens, then how the start went; nothing if it died without a
- * word. Blocks: there is nothing else to do, and the daemon's own limits see to it that it speaks.
- */
-static void read_result(struct launch *launch, os_handle from) {
+/* What comes from the daemon that was started, on a loop of its own. */
+struct report {
+    uv_loop_t loop;
+    uv_pipe_t pipe;
+    uv_timer_t timer;
+    struct lines lines;
+    struct launch *launch;
+    bool over, heard, quiet;
     char bytes[4096];
-    struct lines lines = {0};
-    int64_t count;
-    while ((count = os_read(from, bytes, sizeof bytes)) > 0 &&
-           lines_feed(&lines, bytes, (size_t)count, on_told, launch) == 0)
-        ;
-    lines_finish(&lines);
+};
+
+static void on_report_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct report *report = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(report->bytes, sizeof report->bytes);
+}
+
+static void on_report(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
+    struct report *report = stream->data;
+    report->heard = true;
+    if (count < 0 ||
+        lines_feed(&report->lines, buf->base, (size_t)count, on_told, report->launch) < 0)
+        report->over = true;
+}
+
+static void on_quiet(uv_timer_t *timer) {
+    struct report *report = timer->data;
+    report->quiet = true;
+}
+
+/* Whether a daemon that has said nothing for long is there to say something later. */
+static bool is_answering(const struct options *options) {
+    struct error err;
+    json_t *welcome = NULL;
+    struct client *client = client_open(options, &welcome, &err);
+    bool answers = client != NULL || err.code == UV_EAGAIN;
+    client_close(client, welcome);
+    return answers;
+}
+
+static int report_open(struct report *report, struct launch *launch, os_handle *to) {
+    int rc;
+    memset(report, 0, offsetof(struct report, bytes));
+    report->launch = launch;
+    uv_loop_init(&report->loop);
+    uv_timer_init(&report->loop, &report->timer);
+    report->timer.data = report;
+    rc = os_pipe_reader(&report->loop, &report->pipe, to);
+    report->pipe.data = report;
+    return rc;
+}
+
+static void report_close(struct report *report) {
+    uv_close((uv_handle_t *)&report->pipe, NULL);
+    uv_close((uv_handle_t *)&report->timer, NULL);
+    uv_run(&report->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&report->loop);
+    lines_finish(&report->lines);
+}
+
+/* What the daemon tells: that it listens, then how the start went; nothing if it died without a
+ * word. Its own limits see to it that it speaks, unless somebody stops it: while it is quiet it is
+ * asked, and before it listens it gets the time that ending an orphan may take. False: it is there,
+ * but does not answer. */
+static bool report_read(struct report *report) {
+    const struct options *options = &report->launch->options;
+    int64_t silent_since = os_clock_ms();
+    uv_read_start((uv_stream_t *)&report->pipe, on_report_alloc, on_report);
+    uv_timer_start(&report->timer, on_quiet, QUIET_MS, QUIET_MS);
+    while (!report->over) {
+        report->heard = report->quiet = false;
+        uv_run(&report->loop, UV_RUN_ONCE);
+        if (report->heard || (report->quiet && is_answering(options)))
+            silent_since = os_clock_ms();
+        if (os_clock_ms() - silent_since > SILENT_MOST_MS + (int64_t)options->config.stop_grace_ms)
+            return false;
+    }
+    return true;
 }
 
 static enum outcome start(struct launch *launch, os_handle lock) {
     char text[256];
     struct error err = {0};
-    os_handle from, to;
+    struct report report;
+    os_handle to;
+    int64_t pid = 0;
+    bool answers;
     int rc;
     if (owner_check(&launch->options, &err) < 0) {
         os_handle_close(&lock);
         return give_up(launch, EXIT_FAILED, err.message);
     }
-    rc = os_pipe(&from, &to);
+    rc = report_open(&report, launch, &to);
     if (rc == 0)
-        rc = spawn_daemon(&launch->options, lock, to);
+        rc = spawn_daemon(&launch->options, lock, to, &pid);
     os_handle_close(&to);
     os_handle_close(&lock);
     if (rc < 0) {
-        os_handle_close(&from);
+        report_close(&report);
         snprintf(text, sizeof text, "cannot start the daemon: %s", uv_strerror(rc));
         return give_up(launch, EXIT_FAILED, text);
     }
-    read_result(launch, from);
-    os_handle_close(&from);
+    answers = report_read(&report);
+    report_close(&report);
+    if (!answers) {
+        snprintf(text, sizeof text,
+                 "the daemon, process %lld, was started but does not answer; if it is stopped, "
+                 "continue it (`kill -CONT`); it ends, with its server, on a plain `kill`",
+                 (long long)pid);
+        return give_up(launch, EXIT_FAILED, text);
+    }
     if (launch->result && json_is_true(json_object_get(launch->result, "again"))) {
         json_decref(launch->result);
         launch->result = NULL;
@@ -193,10 +275,10 @@ static bool is_settled(const json_t *state) {
 }
 
 /* Replaces the state by newer ones until none has come and the server is neither on its way up nor
- * down. NULL: the daemon has gone meanwhile. */
+ * down. NULL: the daemon has gone meanwhile, or does not answer. */
 static json_t *settled_state(struct client *client, json_t *state) {
     json_t *message;
-    while ((message = client_receive(client, is_settled(state) ? 0 : -1)) != NULL) {
+    while ((message = is_settled(state) ? client_receive(client, 0) : client_await(client))) {
         if (message_kind(message) == MESSAGE_STATE) {
             json_decref(state);
             state = message;
@@ -204,7 +286,7 @@ static json_t *settled_state(struct client *client, json_t *state) {
             json_decref(message);
         }
     }
-    if (!client->closed)
+    if (!client->closed && is_settled(state))
         return state;
     json_decref(state);
     return NULL;
@@ -257,8 +339,13 @@ static void note_other_command(struct launch *launch, const json_t *server) {
 }
 
 static enum outcome judge(struct launch *launch, struct client *client, json_t *state) {
+    struct error err = {0};
     char text[256] = "adopted the server that runs";
     const char *version = message_text(state, "version");
+    if (!state && !client->closed) {
+        client_tell_silent(client, &err);
+        return give_up(launch, EXIT_FAILED, err.message);
+    }
     if (!state)
         return AGAIN;
     if (message_state(state) == SERVER_FAILED) {

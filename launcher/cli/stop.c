@@ -11,7 +11,7 @@
 #include "exit_code.h"
 #include "protocol/message.h"
 
-enum { REPLY_MOST_MS = 10000 };
+enum { REPLY_MOST_MS = 10000, END_MOST_MS = 10000 };
 
 /* Sends the request; 0 if it was granted. */
 static int request(struct client *client, json_t *message) {
@@ -19,7 +19,10 @@ static int request(struct client *client, json_t *message) {
     json_t *reply = client_request(client, message, REPLY_MOST_MS);
     int code = EXIT_FINE;
     if (!reply) {
-        error_set(&err, UV_EPIPE, "the daemon does not answer");
+        if (client->closed)
+            error_set(&err, UV_EPIPE, "the daemon is gone without an answer");
+        else
+            client_tell_silent(client, &err);
         code = exit_failing(EXIT_FAILED, &err);
     } else if (!json_is_true(json_object_get(reply, "ok")) &&
                message_refusal(reply) != REFUSED_STOPPING) {
@@ -38,15 +41,15 @@ static json_t *wait_for_end(struct client *client, const json_t *welcome) {
     struct os_process process = {.handle = OS_NO_HANDLE};
     json_t *message, *last = NULL;
     os_start_parse(message_text(daemon, "start"), &identity.start);
-    while ((message = client_receive_telling(client, "waiting for the server to end…"))) {
+    while ((message = client_await_telling(client, "waiting for the server to end…"))) {
         if (message_kind(message) == MESSAGE_STATE) {
             json_decref(last);
             last = json_incref(message);
         }
         json_decref(message);
     }
-    if (os_process_open(&process, &identity) == 0)
-        os_process_wait(&process, -1);
+    if (client->closed && os_process_open(&process, &identity) == 0)
+        os_process_wait(&process, END_MOST_MS);
     os_process_close(&process);
     return last;
 }
@@ -108,7 +111,9 @@ int command_stop(const struct options *options) {
     code = request(client, json_pack("{s:s, s:b}", "type", "stop", "force", options->force));
     if (code == EXIT_FINE) {
         last = wait_for_end(client, welcome);
-        code = report_end(options, last);
+        if (!client->closed)
+            client_tell_silent(client, &err);
+        code = client->closed ? report_end(options, last) : exit_failing(EXIT_FAILED, &err);
         json_decref(last);
     }
     client_close(client, welcome);
@@ -119,7 +124,7 @@ int command_stop(const struct options *options) {
 static int wait_for_server(struct client *client) {
     struct error err = {0};
     json_t *message;
-    while ((message = client_receive_telling(client, "waiting for the server to be ready…"))) {
+    while ((message = client_await_telling(client, "waiting for the server to be ready…"))) {
         enum server_state state = message_state(message);
         if (state == SERVER_READY) {
             json_decref(message);
@@ -130,9 +135,12 @@ static int wait_for_server(struct client *client) {
             break;
         json_decref(message);
     }
-    error_set(&err, UV_EIO, "%s",
-              message ? message_text(json_object_get(message, "server"), "reason")
-                      : "the daemon ended; `tether logs` may tell why");
+    if (!message && !client->closed)
+        client_tell_silent(client, &err);
+    else
+        error_set(&err, UV_EIO, "%s",
+                  message ? message_text(json_object_get(message, "server"), "reason")
+                          : "the daemon ended; `tether logs` may tell why");
     json_decref(message);
     return exit_failing(EXIT_NOT_READY, &err);
 }

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harness import Process, wait_gone
-from scene import is_alive, wait_until
+from scene import is_alive, stays, wait_until
 from tether import SERVER, Instance, http_get, start_owner
 
 FILES = ["lock", "control.sock", "state.json"]
@@ -137,3 +137,38 @@ def test_L3_who_ends_removes_only_what_is_its_own(state_dir):
                 assert inodes(it) == before and os.path.exists(os.path.join(it.directory, "state.json"))
                 assert it.status()["daemon"]["pid"] == second.pid
                 assert it.cli("stop").status == 0 and second.wait() == 0
+
+
+def test_L5_no_command_waits_for_a_daemon_that_is_stopped(state_dir):
+    """Each of them says within a minute for whom it waited in vain. As long as the daemon answers they
+    wait, however long the server takes."""
+    slow = ["--stop-grace-ms", "1000", "--ready-timeout-ms", "600000"]
+    with Instance(state_dir) as one, Instance(state_dir) as two:
+        starting = Process(one.argv("launch", *slow, "--", SERVER, "--never-ready"), one.env)
+        wait_until(lambda: os.path.exists(os.path.join(one.directory, "control.sock")), "it listens")
+        daemon = one.status()["daemon"]["pid"]
+        two.launch("--stop-grace-ms", "600000", command=[SERVER, "--ignore-term"])
+        waiting = {
+            "starts": starting,
+            "adopts": Process(one.argv("launch", "--", SERVER), one.env),
+            "restarts": Process(one.argv("restart"), one.env),
+        }
+        ending = Process(two.argv("stop"), two.env)
+        wait_until(lambda: one.log().count("server started: process") == 2, "it restarts")
+        wait_until(lambda: "server stopping" in two.log(), "it ends")
+        assert stays(starting.pid, 7)  # a daemon that is quiet is asked, and waited for
+        assert all(process.popen.poll() is None for process in list(waiting.values()) + [ending])
+        os.kill(daemon, signal.SIGSTOP)
+        os.kill(two.result["daemon_pid"], signal.SIGSTOP)
+        commands = [Process(one.argv(*words.split()), one.env)
+                    for words in ("status", "stop", "restart", "logs -f", "doctor")]
+        try:
+            for what, process in waiting.items():
+                assert process.wait(60) != 0 and "process %d," % daemon in process.output, (what, process.output)
+            assert ending.wait(60) == 1 and "process %d," % two.result["daemon_pid"] in ending.output
+            for process in commands:
+                assert process.wait(60) == 1 and "process %d" % daemon in process.output, process.output
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+            os.kill(two.result["daemon_pid"], signal.SIGCONT)
+            os.kill(two.result["server_pid"], signal.SIGKILL)
