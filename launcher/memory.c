@@ -43,6 +43,15 @@ void *memory_zeroed(size_t size) {
     return checked(calloc(1, size), size);
 }
 
+char *memory_text(const char *text, size_t length) {
+    char *made = memory_resize(NULL, length + 1);
+    if (made) {
+        memcpy(made, text, length);
+        made[length] = 0;
+    }
+    return made;
+}
+
 static void *make(size_t size) {
     return checked(malloc(size), size);
 }

@@ -24,4 +24,7 @@ void memory_say(void *context);
 void *memory_resize(void *old, size_t size);
 void *memory_zeroed(size_t size);
 
+/* A copy of the first bytes of a text, terminated. */
+char *memory_text(const char *text, size_t length);
+
 #endif

@@ -6,15 +6,6 @@
 
 #include "memory.h"
 
-static char *copy(const char *text, size_t length) {
-    char *made = memory_resize(NULL, length + 1);
-    if (made) {
-        memcpy(made, text, length);
-        made[length] = 0;
-    }
-    return made;
-}
-
 void text_list_take(struct text_list *list, char *text) {
     if (text && list->count + 2 > list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 32;
@@ -36,7 +27,7 @@ void text_list_take(struct text_list *list, char *text) {
 }
 
 void text_list_add(struct text_list *list, const char *text) {
-    text_list_take(list, copy(text, strlen(text)));
+    text_list_take(list, memory_text(text, strlen(text)));
 }
 
 void text_list_finish(struct text_list *list) {

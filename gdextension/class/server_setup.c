@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "os/os.h"
 
 static void add_pair(struct text_list *words, const char *flag, char *value) {
@@ -133,11 +134,10 @@ static char *project_path(void) {
 }
 
 static char *engine_version(void) {
-    char text[48], *copy;
+    char text[48];
     snprintf(text, sizeof text, "%u.%u.%u", engine.version.major, engine.version.minor,
              engine.version.patch);
-    copy = malloc(strlen(text) + 1);
-    return copy ? memcpy(copy, text, strlen(text) + 1) : NULL;
+    return memory_text(text, strlen(text));
 }
 
 void server_setup_init(struct launch_setup *setup, const struct server_properties *properties) {

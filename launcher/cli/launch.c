@@ -74,7 +74,7 @@ static enum outcome adopted(struct launch *launch, const json_t *state, const ch
 /* For the editor, which asks for it: a line before the result, with which it can hold its session
  * while the server is on its way, to show it and to call it off. Takes the reference. */
 static void announce(json_t *line) {
-    const char *wanted = getenv("TETHER_ANNOUNCE");
+    const char *wanted = os_variable("TETHER_ANNOUNCE");
     if (wanted && wanted[0]) {
         command_print_json(line);
         fflush(stdout);

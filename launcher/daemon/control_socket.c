@@ -133,12 +133,7 @@ static void on_no_hello(uv_timer_t *timer) {
 
 static char *copy_name(const char *text) {
     size_t length = utf8_cut(text, NAME_MOST);
-    char *copy = length ? malloc(length + 1) : NULL;
-    if (!copy)
-        return NULL;
-    memcpy(copy, text, length);
-    copy[length] = 0;
-    return copy;
+    return length ? memory_text(text, length) : NULL;
 }
 
 static uint32_t parse_session_id(const char *text) {

@@ -1,7 +1,8 @@
 #include "http_check.h"
 
 #include <string.h>
-#include <strings.h>
+
+#include "caseless.h"
 
 static const struct {
     const char *name;
@@ -23,7 +24,7 @@ static const struct {
 enum http_header http_header_of(const char *name, size_t length) {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].name[0] == (name[0] | 0x20) && strlen(known[i].name) == length &&
-            strncasecmp(known[i].name, name, length) == 0)
+            caseless_equal_n(known[i].name, name, length))
             return known[i].header;
     return HTTP_HEADER_COUNT;
 }
@@ -56,7 +57,7 @@ static bool take_loopback(const char **at) {
     static const char *const names[] = {"localhost", "[::1]"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         size_t length = strlen(names[i]);
-        if (strncasecmp(*at, names[i], length) == 0) {
+        if (caseless_equal_n(*at, names[i], length)) {
             *at += length;
             return true;
         }
@@ -89,11 +90,11 @@ bool http_origin_is_ours(const char *origin, const char *host, uint16_t port) {
     const char *name = origin + sizeof scheme - 1, *end = name;
     size_t length;
     int given;
-    if (strncasecmp(origin, scheme, sizeof scheme - 1) != 0 || !take_loopback(&end))
+    if (!caseless_equal_n(origin, scheme, sizeof scheme - 1) || !take_loopback(&end))
         return false;
     length = (size_t)(end - name);
     given = take_port(end);
-    return (given == port || (given == 0 && port == 80)) && strncasecmp(name, host, length) == 0 &&
+    return (given == port || (given == 0 && port == 80)) && caseless_equal_n(name, host, length) &&
            (host[length] == 0 || host[length] == ':');
 }
 
@@ -103,10 +104,10 @@ static bool includes(const char *element, size_t length, const char *type) {
     size_t major = (size_t)(slash - type);
     if (length == 3 && strncmp(element, "*/*", 3) == 0)
         return true;
-    if (length == major + 2 && strncasecmp(element, type, major + 1) == 0 &&
+    if (length == major + 2 && caseless_equal_n(element, type, major + 1) &&
         element[length - 1] == '*')
         return true;
-    return length == strlen(type) && strncasecmp(element, type, length) == 0;
+    return length == strlen(type) && caseless_equal_n(element, type, length);
 }
 
 bool http_accepts(const char *accept, const char *type) {
@@ -126,14 +127,14 @@ bool http_accepts(const char *accept, const char *type) {
 bool http_is_json(const char *content_type) {
     static const char json[] = "application/json";
     size_t length = sizeof json - 1;
-    return content_type && strncasecmp(content_type, json, length) == 0 &&
+    return content_type && caseless_equal_n(content_type, json, length) &&
            (content_type[length] == 0 || strchr("; \t", content_type[length]));
 }
 
 bool http_token_matches(const char *authorization, const char *token) {
     size_t given, wanted = strlen(token);
     unsigned char difference = 0;
-    if (!authorization || strncasecmp(authorization, "Bearer ", 7) != 0)
+    if (!authorization || !caseless_equal_n(authorization, "Bearer ", 7))
         return false;
     authorization += 7;
     authorization += strspn(authorization, " "); /* RFC 9110: one or more between the two */

@@ -2,7 +2,8 @@
 #include "http_connection.h"
 
 #include <string.h>
-#include <strings.h>
+
+#include "caseless.h"
 
 static int refuse(struct http_connection *connection, int status, const char *text) {
     connection->reject = status;
@@ -79,7 +80,7 @@ static int on_value(llhttp_t *parser, const char *at, size_t length) {
 
 static bool is_parameter(const struct http_connection *connection) {
     return connection->name_length > 10 && connection->name_length < sizeof connection->name &&
-           strncasecmp(connection->name, "mcp-param-", 10) == 0;
+           caseless_equal_n(connection->name, "mcp-param-", 10);
 }
 
 static void keep_parameter(struct http_connection *connection) {
@@ -184,7 +185,7 @@ static int on_headers(llhttp_t *parser) {
         return refuse(connection, 505, "HTTP/1.1 is spoken here");
     if (check_sender(connection) != 0 || check_size(connection) != 0)
         return HPE_USER;
-    if (expect && strcasecmp(expect, "100-continue") != 0)
+    if (expect && !caseless_equal(expect, "100-continue"))
         return refuse(connection, 417, "this expectation is not known");
     if (expect)
         buffer_add_literal(http_output(connection), "HTTP/1.1 100 Continue\r\n\r\n");

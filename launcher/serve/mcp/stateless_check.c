@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base64.h"
+#include "caseless.h"
 #include "mcp.h"
 #include "utf8.h"
 
@@ -98,7 +98,7 @@ struct parameters {
 
 static const char *given_value(const struct parameters *all, const char *name) {
     for (size_t i = 0; i < all->count; i++)
-        if (strcasecmp(all->given[i].name, name) == 0)
+        if (caseless_equal(all->given[i].name, name))
             return all->given[i].value;
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "readable.h"
 #include "serve/mcp/subscriptions.h"
 #include "utf8.h"
@@ -155,7 +156,8 @@ void lists_register(struct editor *editor, const json_t *params) {
         free(editor->instructions);
         editor->instructions = NULL;
         if (json_string_length(instructions) > 0)
-            editor->instructions = strdup(json_string_value(instructions));
+            editor->instructions =
+                memory_text(json_string_value(instructions), json_string_length(instructions));
     }
     editor->offers = offers_of(editor, json_object_get(params, "capabilities"));
     editor->serve->offers |= editor->offers;
