@@ -135,8 +135,20 @@ area_engine() {
     run_pytest engine
 }
 
+# Runs a command with Wine's settings: a prefix of our own, no display, no window of a debugger.
+with_wine() {
+    env WINEPREFIX="$BUILD/wine" WINEDEBUG=-all DISPLAY= \
+        WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
+}
+
 area_wine() {
+    local program
     run_pytest wine
+    with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
+    for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
+        run_tap with_wine /usr/lib/wine/wine64 "$program"
+    done
+    with_wine /usr/lib/wine/wineserver64 -k || true # that of this prefix
 }
 
 # ---- other systems -------------------------------------------------------------------------------

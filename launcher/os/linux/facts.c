@@ -1,5 +1,6 @@
 /* What /proc tells about a process. */
 #include "os/posix/posix.h"
+#include "os/printable.h"
 #include "proc.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ static int command_from_name(int process, char *out, size_t size) {
         n--;
     name[0] = '[';
     name[n + 1] = ']';
-    posix_text_printable(name, (size_t)n + 2, out, size);
+    os_text_printable(name, (size_t)n + 2, out, size);
     return 0;
 }
 
@@ -51,7 +52,7 @@ int os_process_command(const struct os_identity *identity, char *out, size_t siz
     else if (n == 0)
         rc = command_from_name(process, out, size);
     else
-        posix_text_printable(text, (size_t)n, out, size);
+        os_text_printable(text, (size_t)n, out, size);
     close(process);
     return rc < 0 ? failure(identity, rc) : 0;
 }
@@ -68,7 +69,7 @@ int os_process_executable(const struct os_identity *identity, char *out, size_t 
     int rc = n < 0 ? failure(identity, -errno) : 0;
     close(process);
     if (rc == 0)
-        posix_text_printable(text, (size_t)n, out, size);
+        os_text_printable(text, (size_t)n, out, size);
     return rc;
 }
 

@@ -1,6 +1,5 @@
-/* Small files in a private directory, replaced whole and read whole.
- *
- * A file is written under a name of the form ".<name>.<8 hexadecimal digits>.tmp" and renamed. */
+/* Small files in a private directory, replaced whole and read whole. */
+#include "os/names.h"
 #include "posix.h"
 
 #include <errno.h>
@@ -9,28 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define TEMPORARY_SUFFIX ".tmp"
-#define NAME_BYTES       256
-
-static int temporary_name(char out[NAME_BYTES], const char *name) {
-    uint32_t random;
-    int rc = os_random(&random, sizeof random);
-    if (rc < 0)
-        return rc;
-    int n = snprintf(out, NAME_BYTES, ".%s.%08x" TEMPORARY_SUFFIX, name, (unsigned)random);
-    return n < 0 || n >= NAME_BYTES ? -ENAMETOOLONG : 0;
-}
-
-bool os_file_is_temporary(const char *name) {
-    size_t tail = sizeof ".01234567" TEMPORARY_SUFFIX - 1;
-    size_t length = strlen(name);
-    if (length < tail + 2 || name[0] != '.')
-        return false;
-    const char *end = name + length - tail;
-    return end[0] == '.' && strspn(end + 1, "0123456789abcdef") == 8 &&
-           strcmp(end + 9, TEMPORARY_SUFFIX) == 0;
-}
 
 /* Writes the temporary file and gives it its name. */
 static int replace(int dir, const char *name, const char *temporary, const void *data,
@@ -52,8 +29,8 @@ static int replace(int dir, const char *name, const char *temporary, const void 
 
 int os_file_write(const struct os_dir *dir, const char *name, const void *data, size_t length,
                   struct error *err) {
-    char temporary[NAME_BYTES];
-    int rc = posix_name_is_plain(name) ? temporary_name(temporary, name) : -EINVAL;
+    char temporary[NAMES_MAX];
+    int rc = posix_name_is_plain(name) ? names_temporary(temporary, name) : -EINVAL;
     if (rc == 0)
         rc = replace((int)dir->handle, name, temporary, data, length);
     if (rc < 0)

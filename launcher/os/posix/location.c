@@ -2,6 +2,7 @@
  *
  * Both ends of a connection compute these paths on their own, perhaps one in a terminal and one
  * below a desktop, so they follow from the user, the instance and the file system alone. */
+#include "os/names.h"
 #include "posix.h"
 
 #include <errno.h>
@@ -13,14 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define INSTANCE_NAME_MAX 64
-#define SOCKET_NAME       "control.sock"
-
-static bool instance_is_valid(const char *instance) {
-    size_t length = strspn(instance, "0123456789abcdefghijklmnopqrstuvwxyz"
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.");
-    return length > 0 && length <= INSTANCE_NAME_MAX && !instance[length] && instance[0] != '.';
-}
+#define SOCKET_NAME "control.sock"
 
 static bool is_our_directory(const char *path) {
     struct stat st;
@@ -55,17 +49,15 @@ int os_instance_path(const char *state_dir, const char *instance, char *out, siz
     char base[OS_PATH_MAX];
     if (size > 0)
         out[0] = '\0';
-    if (!instance || !instance_is_valid(instance))
-        return error_set(err, -EINVAL,
-                         "\"%.80s\" is no name for an instance: it takes letters, digits and the "
-                         "signs - _ . (at most %d)",
-                         instance ? instance : "", INSTANCE_NAME_MAX);
+    int rc = names_check_instance(instance, err);
+    if (rc < 0)
+        return rc;
     if (state_dir && state_dir[0] && state_dir[0] != '/')
         return error_set(err, -EINVAL,
                          "TETHER_STATE_DIR is \"%.200s\", but must be an absolute "
                          "path: a relative one would mean something else to each process",
                          state_dir);
-    int rc = base_path(state_dir, base, sizeof base);
+    rc = base_path(state_dir, base, sizeof base);
     if (rc == 0)
         rc = posix_path_join(out, size, base, instance);
     if (rc < 0)

@@ -51,8 +51,4 @@ int posix_node_of(const char *path, struct posix_node *node);
 bool posix_node_is_there(const char *path, const struct posix_node *node);
 void posix_node_remove(const char *path, const struct posix_node *node);
 
-/* Copies text that came from another process so that it can be shown: NUL becomes a space, control
- * characters and broken UTF-8 become '?', and what does not fit is cut with "..." at the end. */
-void posix_text_printable(const char *in, size_t length, char *out, size_t size);
-
 #endif

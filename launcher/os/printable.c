@@ -1,7 +1,8 @@
 /* Text of other processes, made safe to show: what comes out is valid UTF-8 on one line. */
-#include "posix.h"
+#include "printable.h"
 #include "utf8.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static uint32_t code_point(const unsigned char *in, size_t length) {
@@ -33,7 +34,7 @@ static void cut(char *out, size_t size, size_t used) {
     memcpy(out + used, "...", 4);
 }
 
-void posix_text_printable(const char *in, size_t length, char *out, size_t size) {
+void os_text_printable(const char *in, size_t length, char *out, size_t size) {
     size_t used = 0, at = 0;
     if (size == 0)
         return;

@@ -1,0 +1,75 @@
+/* Starting another tether. The child's environment is a block of its own, so that of this process
+ * is not touched. */
+#include "os/os_spawn.h"
+#include "start.h"
+
+#include <stdlib.h>
+
+/* It outlives us also where we are in a job, as those of Steam or of a build server, if the job
+ * lets go. */
+static int start_detached(struct start_spec *start, PROCESS_INFORMATION *started) {
+    DWORD flags = start->flags;
+    int rc;
+    start->flags = flags | CREATE_BREAKAWAY_FROM_JOB;
+    rc = start_process(start, started);
+    start->flags = flags;
+    return rc == UV_EACCES ? start_process(start, started) : rc;
+}
+
+static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *started) {
+    union {
+        char *const *plain;
+        const char *const *constant;
+    } words = {.plain = spec->words}, environment = {.plain = spec->environment};
+    HANDLE errors = GetStdHandle(STD_ERROR_HANDLE);
+    wchar_t *program = NULL;
+    struct start_spec start = {.command_line = start_command_line(words.constant),
+                               .environment = start_environment(environment.constant),
+                               .stdio = {OS_NO_HANDLE, spec->output, OS_NO_HANDLE},
+                               .handed = spec->handed,
+                               .handed_count = spec->handed_count};
+    int rc = win_path(spec->path, &program);
+    if (rc == 0 && (!start.command_line || !start.environment))
+        rc = UV_ENOMEM;
+    start.program = program;
+    if (!spec->detached && errors && errors != INVALID_HANDLE_VALUE)
+        start.stdio[2] = (os_handle)errors;
+    if (rc == 0)
+        rc = spec->detached ? start_detached(&start, started) : start_process(&start, started);
+    free(program);
+    free(start.command_line);
+    free(start.environment);
+    return rc;
+}
+
+int os_spawn(struct os_child *child, const struct os_spawn_spec *spec) {
+    PROCESS_INFORMATION started;
+    int rc = start_it(spec, &started);
+    if (child)
+        *child = (struct os_child){0, OS_NO_HANDLE};
+    if (rc < 0)
+        return rc;
+    CloseHandle(started.hThread);
+    if (child)
+        *child = (struct os_child){started.dwProcessId, (os_handle)started.hProcess};
+    else
+        CloseHandle(started.hProcess);
+    return 0;
+}
+
+/* Through the handle that came with the start: it is this child and no other. */
+void os_child_finish(struct os_child *child, bool kill_first) {
+    if (child->handle != OS_NO_HANDLE && child->pid > 0) {
+        if (kill_first)
+            TerminateProcess((HANDLE)child->handle, 1);
+        WaitForSingleObject((HANDLE)child->handle, INFINITE);
+    }
+    os_handle_close(&child->handle);
+    child->pid = 0;
+}
+
+/* Nothing but what is on a list is ever inherited here. */
+void os_handles_keep(const os_handle *kept, size_t count) {
+    (void)kept;
+    (void)count;
+}

@@ -1,0 +1,246 @@
+#include "start.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+/* ---- words ---- */
+
+struct line {
+    wchar_t *text;
+    size_t used, room;
+    bool failed;
+};
+
+static void put(struct line *line, wchar_t c, size_t times) {
+    while (times-- > 0 && !line->failed) {
+        if (line->used == line->room) {
+            size_t room = line->room ? 2 * line->room : 256;
+            wchar_t *text = memory_resize(line->text, room * sizeof *text);
+            line->failed = !text;
+            if (!text)
+                return;
+            line->text = text;
+            line->room = room;
+        }
+        line->text[line->used++] = c;
+    }
+}
+
+/* Backslashes mean something only in front of a quotation mark, and there twice as many are needed;
+ * one more keeps the mark from ending the word. */
+static void put_quoted(struct line *line, const wchar_t *word) {
+    size_t backslashes = 0;
+    put(line, L'"', 1);
+    for (; *word; word++) {
+        if (*word == L'\\') {
+            backslashes++;
+            continue;
+        }
+        put(line, L'\\', *word == L'"' ? 2 * backslashes + 1 : backslashes);
+        backslashes = 0;
+        put(line, *word, 1);
+    }
+    put(line, L'\\', 2 * backslashes);
+    put(line, L'"', 1);
+}
+
+static void put_word(struct line *line, const char *word) {
+    wchar_t *wide = win_wide(word);
+    if (!wide) {
+        line->failed = true;
+    } else if (*wide && !wcspbrk(wide, L" \t\n\v\"")) {
+        for (const wchar_t *p = wide; *p; p++)
+            put(line, *p, 1);
+    } else {
+        put_quoted(line, wide);
+    }
+    free(wide);
+}
+
+wchar_t *start_command_line(const char *const *words) {
+    struct line line = {0};
+    for (size_t i = 0; words[i]; i++) {
+        put(&line, L' ', i > 0);
+        put_word(&line, words[i]);
+    }
+    put(&line, 0, 1);
+    if (line.failed) {
+        free(line.text);
+        return NULL;
+    }
+    return line.text;
+}
+
+/* ---- the environment ---- */
+
+static int compare_names(const wchar_t *a, const wchar_t *b) {
+    const wchar_t *end_a = wcschr(a, L'='), *end_b = wcschr(b, L'=');
+    int length_a = end_a ? (int)(end_a - a) : (int)wcslen(a);
+    int length_b = end_b ? (int)(end_b - b) : (int)wcslen(b);
+    return CompareStringOrdinal(a, length_a, b, length_b, TRUE) - CSTR_EQUAL;
+}
+
+/* Puts the entry where the order wants it, in place of one with its name. */
+static size_t insert(wchar_t **entries, size_t count, wchar_t *entry) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = compare_names(entry, entries[middle]);
+        if (order == 0) {
+            free(entries[middle]);
+            entries[middle] = entry;
+            return count;
+        }
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    memmove(entries + low + 1, entries + low, (count - low) * sizeof *entries);
+    entries[low] = entry;
+    return count + 1;
+}
+
+static wchar_t *join(wchar_t **entries, size_t count) {
+    struct line line = {0};
+    for (size_t i = 0; i < count; i++)
+        for (const wchar_t *p = entries[i];; p++) {
+            put(&line, *p, 1);
+            if (!*p)
+                break;
+        }
+    put(&line, 0, count ? 1 : 2);
+    if (!line.failed)
+        return line.text;
+    free(line.text);
+    return NULL;
+}
+
+wchar_t *start_environment(const char *const *environment) {
+    size_t most = 0, count = 0;
+    wchar_t **entries, *block = NULL;
+    bool failed = false;
+    while (environment[most])
+        most++;
+    entries = memory_zeroed((most + 1) * sizeof *entries);
+    for (size_t i = 0; entries && i < most; i++) {
+        wchar_t *wide;
+        if (environment[i][0] == '=' || !strchr(environment[i], '='))
+            continue;
+        wide = win_wide(environment[i]);
+        failed = failed || !wide;
+        if (wide)
+            count = insert(entries, count, wide);
+    }
+    if (entries && !failed)
+        block = join(entries, count);
+    for (size_t i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return block;
+}
+
+/* ---- the start ---- */
+
+/* What the child gets: copies of the standard streams, which it alone inherits, and handles under
+ * their own values, which are marked for the moment of the start. */
+struct inheritance {
+    HANDLE list[16];
+    DWORD count;
+    HANDLE stdio[3];
+};
+
+static int open_nothing(HANDLE *out) {
+    SECURITY_ATTRIBUTES attributes = {.nLength = sizeof attributes, .bInheritHandle = TRUE};
+    *out = CreateFileW(L"NUL", GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                       &attributes, OPEN_EXISTING, 0, NULL);
+    return *out == INVALID_HANDLE_VALUE ? win_error() : 0;
+}
+
+static int prepare_stream(os_handle from, HANDLE *out) {
+    HANDLE self = GetCurrentProcess();
+    if (from == OS_NO_HANDLE)
+        return open_nothing(out);
+    return DuplicateHandle(self, win_handle(from), self, out, 0, TRUE, DUPLICATE_SAME_ACCESS)
+               ? 0
+               : win_error();
+}
+
+static void release(struct inheritance *inheritance) {
+    for (int i = 0; i < 3; i++)
+        if (inheritance->stdio[i] != INVALID_HANDLE_VALUE)
+            CloseHandle(inheritance->stdio[i]);
+    for (DWORD i = 3; i < inheritance->count; i++)
+        SetHandleInformation(inheritance->list[i], HANDLE_FLAG_INHERIT, 0);
+}
+
+static int prepare(struct inheritance *inheritance, const struct start_spec *spec) {
+    int rc = 0;
+    *inheritance = (struct inheritance){0};
+    for (int i = 0; i < 3; i++)
+        inheritance->stdio[i] = INVALID_HANDLE_VALUE;
+    if (spec->handed_count + 3 > sizeof inheritance->list / sizeof inheritance->list[0])
+        return UV_E2BIG;
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        rc = prepare_stream(spec->stdio[i], &inheritance->stdio[i]);
+        inheritance->list[inheritance->count++] = inheritance->stdio[i];
+    }
+    for (size_t i = 0; i < spec->handed_count && rc == 0; i++) {
+        HANDLE handle = (HANDLE)spec->handed[i];
+        rc = SetHandleInformation(handle, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT) ? 0
+                                                                                    : win_error();
+        if (rc == 0)
+            inheritance->list[inheritance->count++] = handle;
+    }
+    if (rc < 0)
+        release(inheritance);
+    return rc;
+}
+
+static int create(const struct start_spec *spec, struct inheritance *inheritance,
+                  LPPROC_THREAD_ATTRIBUTE_LIST attributes, PROCESS_INFORMATION *started) {
+    STARTUPINFOEXW startup = {.lpAttributeList = attributes};
+    DWORD flags =
+        spec->flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | CREATE_NO_WINDOW;
+    HANDLE job = spec->job;
+    startup.StartupInfo.cb = sizeof startup;
+    startup.StartupInfo.dwFlags = STARTF_USESTDHANDLES | STARTF_USESHOWWINDOW;
+    startup.StartupInfo.wShowWindow = SW_HIDE;
+    startup.StartupInfo.hStdInput = inheritance->stdio[0];
+    startup.StartupInfo.hStdOutput = inheritance->stdio[1];
+    startup.StartupInfo.hStdError = inheritance->stdio[2];
+    if (!UpdateProcThreadAttribute(attributes, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST,
+                                   inheritance->list, inheritance->count * sizeof(HANDLE), NULL,
+                                   NULL) ||
+        (job && !UpdateProcThreadAttribute(attributes, 0, PROC_THREAD_ATTRIBUTE_JOB_LIST, &job,
+                                           sizeof job, NULL, NULL)))
+        return win_error();
+    return CreateProcessW(spec->program, spec->command_line, NULL, NULL, TRUE, flags,
+                          spec->environment, spec->directory, &startup.StartupInfo, started)
+               ? 0
+               : win_error();
+}
+
+int start_process(const struct start_spec *spec, PROCESS_INFORMATION *started) {
+    struct inheritance inheritance;
+    LPPROC_THREAD_ATTRIBUTE_LIST attributes;
+    SIZE_T size = 0;
+    int rc = prepare(&inheritance, spec);
+    if (rc < 0)
+        return rc;
+    InitializeProcThreadAttributeList(NULL, 2, 0, &size);
+    attributes = memory_zeroed(size);
+    if (!attributes)
+        rc = UV_ENOMEM;
+    else if (!InitializeProcThreadAttributeList(attributes, 2, 0, &size))
+        rc = win_error();
+    else {
+        rc = create(spec, &inheritance, attributes, started);
+        DeleteProcThreadAttributeList(attributes);
+    }
+    free(attributes);
+    release(&inheritance);
+    return rc;
+}

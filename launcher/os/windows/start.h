@@ -1,0 +1,29 @@
+/* Starting a program: its words as one command line, its environment as one block, and what of ours
+ * it inherits. */
+#ifndef TETHER_OS_WIN_START_H
+#define TETHER_OS_WIN_START_H
+
+#include "win.h"
+
+/* The words as the C library of the other program takes them apart again; to be freed. */
+wchar_t *start_command_line(const char *const *words);
+
+/* The block of an environment of NAME=value; of two whose names differ in case only, the later. */
+wchar_t *start_environment(const char *const *environment);
+
+struct start_spec {
+    const wchar_t *program;
+    wchar_t *command_line;
+    wchar_t *environment;
+    const wchar_t *directory; /* NULL: ours */
+    os_handle stdio[3];       /* OS_NO_HANDLE: an empty one */
+    const os_handle *handed;  /* inherited under the same values */
+    size_t handed_count;
+    DWORD flags; /* for CreateProcessW, beyond those that every start has */
+    HANDLE job;  /* which it is in from the beginning; NULL: none */
+};
+
+/* Nothing else of ours is inherited, and no window is ever shown. */
+int start_process(const struct start_spec *spec, PROCESS_INFORMATION *started);
+
+#endif
