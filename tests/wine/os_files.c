@@ -216,6 +216,10 @@ static void test_lock_excludes(void) {
     check(os_lock_is_held(&dir, "lock") == 0);
     check(os_lock_take(&lock, &dir, "lock", &err) == 0);
     check(os_lock_is_held(&dir, "lock") == 1);
+    char text[OS_LOCK_TEXT_MAX];
+    os_lock_text(lock, text);
+    check(strchr(text, ':'));
+    check(os_lock_is_current(lock, &dir, "lock") && !os_lock_is_current(lock, &dir, "other"));
     check(os_lock_take(&second, &dir, "lock", &err) == UV_EAGAIN);
     check(strstr(err.message, "already runs"));
     check(second == OS_NO_HANDLE);

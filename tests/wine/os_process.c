@@ -31,6 +31,15 @@ static void test_identity(void) {
     check(os_identity_of(99999996, &again) == UV_ESRCH);
 }
 
+static void test_place(void) {
+    char place[OS_PLACE_MAX];
+    os_place(place);
+    printf("# %s\n", place);
+    check(os_place_is_ours(place) == OS_YES);
+    check(os_place_is_ours("windows/elsewhere") == OS_MAYBE);
+    check(os_place_is_ours("") == OS_MAYBE);
+}
+
 static void test_liveness(void) {
     struct os_identity child_identity, other;
     PROCESS_INFORMATION child;
@@ -438,6 +447,7 @@ static void test_a_reader_that_goes(void) {
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_identity),
+        TEST(test_place),
         TEST(test_liveness),
         TEST(test_a_process_that_is_held),
         TEST(test_facts),

@@ -2,7 +2,9 @@
  * units of 100 ns. */
 #include "win.h"
 
-#include <tlhelp32.h>
+#include <stdio.h>
+#include <string.h>
+
 #include <winternl.h>
 
 int win_process_start(HANDLE process, uint64_t *start) {
@@ -133,4 +135,21 @@ int os_process_parent(const struct os_identity *identity, int64_t *parent) {
         rc = 0;
     }
     return rc;
+}
+
+/* Starts are points in time, not counted from the start of the machine: an identity of an earlier
+ * one matches nobody. So it is only the machine that has to be the same. */
+void os_place(char out[OS_PLACE_MAX]) {
+    static const char before[] = "windows/";
+    wchar_t name[MAX_COMPUTERNAME_LENGTH + 1];
+    DWORD length = MAX_COMPUTERNAME_LENGTH + 1;
+    snprintf(out, OS_PLACE_MAX, "%s", before);
+    if (GetComputerNameW(name, &length))
+        win_text_into(name, out + sizeof before - 1, OS_PLACE_MAX - (sizeof before - 1));
+}
+
+enum os_answer os_place_is_ours(const char *place) {
+    char ours[OS_PLACE_MAX];
+    os_place(ours);
+    return strcmp(ours, place) == 0 && ours[strlen(ours) - 1] != '/' ? OS_YES : OS_MAYBE;
 }

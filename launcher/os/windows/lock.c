@@ -9,6 +9,7 @@
  * asker only, and it tries again. */
 #include "files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ASK_SHARE (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
@@ -92,4 +93,17 @@ int os_lock_adopt(os_handle lock, const struct os_dir *dir, const char *name, st
 
 int os_lock_is_held(const struct os_dir *dir, const char *name) {
     return ask(dir, name);
+}
+
+/* As long as both are open, neither the file nor the directory can be replaced. */
+bool os_lock_is_current(os_handle lock, const struct os_dir *dir, const char *name) {
+    return is_same_file((HANDLE)lock, dir, name);
+}
+
+void os_lock_text(os_handle lock, char out[OS_LOCK_TEXT_MAX]) {
+    BY_HANDLE_FILE_INFORMATION info;
+    out[0] = '\0';
+    if (GetFileInformationByHandle((HANDLE)lock, &info))
+        snprintf(out, OS_LOCK_TEXT_MAX, "%lx:%lx%08lx", info.dwVolumeSerialNumber,
+                 info.nFileIndexHigh, info.nFileIndexLow);
 }

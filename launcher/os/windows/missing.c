@@ -6,15 +6,6 @@
 #include "os/os_spawn.h"
 #include "os/os_tree.h"
 
-void os_place(char out[OS_PLACE_MAX]) {
-    out[0] = '\0';
-}
-
-enum os_answer os_place_is_ours(const char *place) {
-    (void)place;
-    return OS_MAYBE;
-}
-
 int os_orphan_end(const struct os_identity *root, int grace_ms) {
     (void)root;
     (void)grace_ms;
@@ -24,18 +15,6 @@ int os_orphan_end(const struct os_identity *root, int grace_ms) {
 bool os_control_is_answered(const struct os_dir *instance) {
     (void)instance;
     return false;
-}
-
-bool os_lock_is_current(os_handle lock, const struct os_dir *dir, const char *name) {
-    (void)lock;
-    (void)dir;
-    (void)name;
-    return true;
-}
-
-void os_lock_text(os_handle lock, char out[OS_LOCK_TEXT_MAX]) {
-    (void)lock;
-    out[0] = '\0';
 }
 
 int os_peer_of(os_handle connection, struct os_peer *peer) {
