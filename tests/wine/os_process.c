@@ -10,8 +10,29 @@
 /* A word of a command line, which nobody changes. */
 #define WORD(text) ((char *)(uintptr_t)(text))
 
+/* Starts this program and waits until it is up: before that, little is to be seen of it. */
+static bool start_up(PROCESS_INFORMATION *child, const char *more) {
+    static int number;
+    char name[64], words[256];
+    bool up = false;
+    snprintf(name, sizeof name, "tether-up-%lu-%d", GetCurrentProcessId(), ++number);
+    snprintf(words, sizeof words, "sleep %s %s", name, more);
+    HANDLE event = CreateEventA(NULL, TRUE, FALSE, name);
+    if (event && tap_child(child, words, NULL))
+        up = WaitForSingleObject(event, 60000) == WAIT_OBJECT_0;
+    CloseHandle(event);
+    return up;
+}
+
+static int child_sleeps(const char *name) {
+    HANDLE event = OpenEventA(EVENT_MODIFY_STATE, FALSE, name);
+    SetEvent(event);
+    Sleep(INFINITE);
+    return 0;
+}
+
 static bool start_sleeper(PROCESS_INFORMATION *child, struct os_identity *identity) {
-    bool started = tap_child(child, "sleep", NULL);
+    bool started = start_up(child, "");
     *identity = (struct os_identity){.pid = child->dwProcessId};
     return started && os_identity_of(identity->pid, identity) == 0;
 }
@@ -98,7 +119,7 @@ static void test_facts(void) {
     uint32_t user = 0;
     SetEnvironmentVariableW(L"TETHER_T\u00e4st", L"w\u20ac\U0001f600");
     SetEnvironmentVariableW(L"TETHER_EMPTY", L"");
-    check(tap_child(&child, "sleep \"a b\"", NULL));
+    check(start_up(&child, "\"a b\""));
     check(os_identity_of(child.dwProcessId, &identity) == 0);
     int rc[6] = {os_process_command(&identity, command, sizeof command),
                  os_process_executable(&identity, path, sizeof path),
@@ -111,7 +132,7 @@ static void test_facts(void) {
     printf("# %s | %s | %s\n", command, path, value);
     for (int i = 0; i < 6; i++)
         check(rc[i] == (i == 3 ? UV_ENOENT : i == 4 ? UV_ENOBUFS : 0));
-    check(strstr(command, "sleep \"a b\""));
+    check(strstr(command, " \"a b\""));
     check(strstr(path, "os_process.exe"));
     check(strcmp(value, "w\xe2\x82\xac\xf0\x9f\x98\x80") == 0);
     check(user == os_user_self() && user != UINT32_MAX);
@@ -143,7 +164,8 @@ static void test_finding_by_variable(void) {
     int rc = os_process_each("TETHER_FIND", value, on_found, &found);
     tap_end(&child);
     check(rc == 0);
-    check(found.hits == 1 && found.count == 1);
+    printf("# %d found\n", found.count); /* the host of its console may be another */
+    check(found.hits == 1 && found.count <= 2);
 }
 
 /* ---- watches ---- */
@@ -462,10 +484,8 @@ int main(int argc, char **argv) {
         TEST(test_a_reader_that_goes),
     };
     const char *role = argc > 1 ? argv[1] : "";
-    if (strcmp(role, "sleep") == 0) {
-        Sleep(60000);
-        return 0;
-    }
+    if (strcmp(role, "sleep") == 0)
+        return child_sleeps(argc > 2 ? argv[2] : "");
     if (strcmp(role, "words") == 0)
         return child_words();
     if (strcmp(role, "variables") == 0)

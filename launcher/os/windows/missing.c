@@ -12,17 +12,6 @@ int os_orphan_end(const struct os_identity *root, int grace_ms) {
     return UV_ENOSYS;
 }
 
-bool os_control_is_answered(const struct os_dir *instance) {
-    (void)instance;
-    return false;
-}
-
-int os_peer_of(os_handle connection, struct os_peer *peer) {
-    (void)connection;
-    *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
-    return UV_ENOSYS;
-}
-
 int os_tcp_peer_user(os_handle connection, uint32_t *user) {
     (void)connection;
     (void)user;
@@ -104,47 +93,6 @@ void os_ready_forget(struct os_ready *ready) {
 
 void os_ready_close(struct os_ready *ready) {
     (void)ready;
-}
-
-int os_control_listen(struct os_control **control, uv_loop_t *loop, const struct os_dir *instance,
-                      int backlog, os_control_fn fn, void *context, struct error *err) {
-    *control = NULL;
-    (void)loop;
-    (void)instance;
-    (void)backlog;
-    (void)fn;
-    (void)context;
-    return os_not_yet(err, "be reached");
-}
-
-int os_control_accept(struct os_control *control, uv_pipe_t *connection) {
-    (void)control;
-    (void)connection;
-    return UV_ENOSYS;
-}
-
-bool os_control_is_there(const struct os_control *control) {
-    (void)control;
-    return true;
-}
-
-void os_control_close(struct os_control *control) {
-    (void)control;
-}
-
-int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
-                       uv_connect_cb callback) {
-    (void)request;
-    (void)pipe;
-    (void)name;
-    (void)callback;
-    return UV_ENOSYS;
-}
-
-int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer) {
-    (void)connection;
-    *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
-    return UV_ENOSYS;
 }
 
 int os_tree_create(struct os_tree **tree, uv_loop_t *loop, const struct os_tree_events *events,

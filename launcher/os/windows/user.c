@@ -45,17 +45,20 @@ bool win_is_self(PSID sid) {
     return self && EqualSid(sid, &user.plain->sid);
 }
 
-static uint32_t last_part(SID *sid) {
-    return sid->SubAuthority[sid->SubAuthorityCount - 1];
+static uint32_t last_part(const struct win_user *user) {
+    struct win_user copy = *user;
+    return copy.sid.SubAuthority[copy.sid.SubAuthorityCount - 1];
 }
 
 uint32_t os_user_self(void) {
     const struct win_user *self = win_user_self();
-    struct win_user copy;
-    if (!self)
-        return UINT32_MAX;
-    copy = *self;
-    return last_part(&copy.sid);
+    return self ? last_part(self) : UINT32_MAX - 1;
+}
+
+/* The last part alone may be the same in two domains, or on two machines. */
+uint32_t win_user_number(struct win_user *user) {
+    uint32_t number = last_part(user);
+    return win_is_self(&user->sid) || number != os_user_self() ? number : UINT32_MAX;
 }
 
 int os_process_user(const struct os_identity *identity, uint32_t *user) {
@@ -68,7 +71,7 @@ int os_process_user(const struct os_identity *identity, uint32_t *user) {
     rc = win_user_of(process, &found);
     CloseHandle(process);
     if (rc == 0)
-        *user = last_part(&found.sid);
+        *user = win_user_number(&found);
     return rc;
 }
 

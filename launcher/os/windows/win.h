@@ -66,6 +66,9 @@ int win_user_of(HANDLE process, struct win_user *user);
 const struct win_user *win_user_self(void);
 bool win_is_self(PSID sid);
 
+/* The number that stands for the user in os.h; never ours for one that is not. */
+uint32_t win_user_number(struct win_user *user);
+
 /* "S-1-5-21-…" of our user. */
 #define WIN_SID_TEXT 192
 int win_user_text(char out[WIN_SID_TEXT]);

@@ -1,0 +1,292 @@
+/* The control endpoint: a named pipe for our own user only.
+ *
+ * libuv would make it so that everybody may read, and other machines may come. So the instances of
+ * the pipe are made here, with a list of their own, one waiting at a time; the wait for its client
+ * is the system's, and wakes the loop. A connection then is libuv's. */
+#include "os/os_loop.h"
+#include "win.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+enum { PIPE_BYTES = 65536 };
+
+struct os_control {
+    uv_async_t connected;
+    OVERLAPPED overlapped;
+    HANDLE instance; /* which waits for a client, or has one that nobody has taken */
+    HANDLE wait;
+    wchar_t *name;
+    os_control_fn fn;
+    void *context;
+};
+
+static int make_instance(const wchar_t *name, bool first, HANDLE *instance) {
+    SECURITY_ATTRIBUTES attributes = {.nLength = sizeof attributes};
+    int rc = win_descriptor(WIN_PRIVATE_PIPE, &attributes.lpSecurityDescriptor);
+    *instance = INVALID_HANDLE_VALUE;
+    if (rc < 0)
+        return rc;
+    *instance = CreateNamedPipeW(
+        name,
+        PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | (first ? FILE_FLAG_FIRST_PIPE_INSTANCE : 0),
+        PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
+        PIPE_UNLIMITED_INSTANCES, PIPE_BYTES, PIPE_BYTES, 0, &attributes);
+    rc = *instance == INVALID_HANDLE_VALUE ? win_error() : 0;
+    LocalFree(attributes.lpSecurityDescriptor);
+    return rc;
+}
+
+/* On a thread of the system's. */
+static void CALLBACK on_signalled(void *context, BOOLEAN timed_out) {
+    struct os_control *control = context;
+    (void)timed_out;
+    uv_async_send(&control->connected);
+}
+
+static void forget_wait(struct os_control *control) {
+    if (control->wait)
+        UnregisterWaitEx(control->wait, INVALID_HANDLE_VALUE);
+    control->wait = NULL;
+}
+
+/* Lets the instance wait for its client. */
+static int await_client(struct os_control *control) {
+    HANDLE event = control->overlapped.hEvent;
+    control->overlapped = (OVERLAPPED){.hEvent = event};
+    ResetEvent(event);
+    if (!ConnectNamedPipe(control->instance, &control->overlapped)) {
+        DWORD error = GetLastError();
+        if (error == ERROR_PIPE_CONNECTED || error == ERROR_NO_DATA) /* it was quicker */
+            SetEvent(event);
+        else if (error != ERROR_IO_PENDING)
+            return win_code(error);
+    }
+    return RegisterWaitForSingleObject(&control->wait, event, on_signalled, control, INFINITE,
+                                       WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD)
+               ? 0
+               : win_error();
+}
+
+static void on_connected(uv_async_t *async) {
+    struct os_control *control = async->data;
+    if (control->wait && WaitForSingleObject(control->overlapped.hEvent, 0) == WAIT_OBJECT_0)
+        control->fn(control->context);
+}
+
+int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_dir *instance,
+                      int backlog, os_control_fn fn, void *context, struct error *err) {
+    struct os_control *control = memory_zeroed(sizeof *control);
+    char name[OS_ENDPOINT_MAX];
+    int rc = control ? os_control_name(instance, true, name, err) : UV_ENOMEM;
+    (void)backlog; /* one waits at a time; who finds none free is told to try again */
+    *out = NULL;
+    if (rc < 0) {
+        free(control);
+        return rc == UV_ENOMEM ? error_set(err, rc, "out of memory") : rc;
+    }
+    *control = (struct os_control){
+        .instance = INVALID_HANDLE_VALUE, .name = win_wide(name), .fn = fn, .context = context};
+    rc = uv_async_init(loop, &control->connected, on_connected);
+    control->connected.data = control;
+    control->overlapped.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL);
+    if (rc == 0 && (!control->name || !control->overlapped.hEvent))
+        rc = UV_ENOMEM;
+    if (rc == 0)
+        rc = make_instance(control->name, true, &control->instance);
+    if (rc == 0)
+        rc = await_client(control);
+    if (rc < 0) {
+        os_control_close(control);
+        return error_set(err, rc, "cannot listen on %s: %s", name, uv_strerror(rc));
+    }
+    *out = control;
+    return 0;
+}
+
+/* The next instance waits before this one is given away: there is always one of the name, so that
+ * nobody else can be the first. */
+int os_control_accept(struct os_control *control, uv_pipe_t *connection) {
+    HANDLE taken = control->instance, next;
+    int rc = make_instance(control->name, false, &next);
+    if (rc < 0)
+        return rc;
+    forget_wait(control);
+    control->instance = next;
+    rc = await_client(control);
+    if (rc < 0) {
+        CloseHandle(taken);
+        return rc;
+    }
+    return win_pipe_open(connection, taken);
+}
+
+static void free_control(uv_handle_t *handle) {
+    struct os_control *control = handle->data;
+    if (control->overlapped.hEvent)
+        CloseHandle(control->overlapped.hEvent);
+    free(control->name);
+    free(control);
+}
+
+void os_control_close(struct os_control *control) {
+    DWORD count;
+    if (!control)
+        return;
+    forget_wait(control);
+    if (control->instance != INVALID_HANDLE_VALUE) {
+        if (CancelIoEx(control->instance, &control->overlapped))
+            GetOverlappedResult(control->instance, &control->overlapped, &count, TRUE);
+        CloseHandle(control->instance);
+    }
+    uv_close((uv_handle_t *)&control->connected, free_control);
+}
+
+/* Nobody can remove it: it is there as long as we hold it. */
+bool os_control_is_there(const struct os_control *control) {
+    return control->instance != INVALID_HANDLE_VALUE;
+}
+
+/* ---- the other side ---- */
+
+bool os_control_is_answered(const struct os_dir *instance) {
+    char name[OS_ENDPOINT_MAX];
+    wchar_t *wide;
+    bool answered;
+    if (os_control_name(instance, false, name, NULL) < 0)
+        return false;
+    wide = win_wide(name);
+    /* 1 ms: 0 would mean the time that the other side has set. */
+    answered = wide && (WaitNamedPipeW(wide, 1) || GetLastError() == ERROR_SEM_TIMEOUT);
+    free(wide);
+    return answered;
+}
+
+static int check_server(HANDLE pipe) {
+    struct os_identity server = {0};
+    struct win_user user;
+    HANDLE process;
+    ULONG pid;
+    int rc;
+    if (!GetNamedPipeServerProcessId(pipe, &pid))
+        return win_error();
+    server.pid = pid;
+    rc = win_process_open(&server, PROCESS_QUERY_LIMITED_INFORMATION, &process);
+    if (rc < 0)
+        return rc;
+    rc = win_user_of(process, &user);
+    CloseHandle(process);
+    if (rc == 0 && !win_is_self(&user.sid))
+        rc = UV_EACCES;
+    return rc;
+}
+
+/* A server may learn who we are, and do nothing in our name. Whether it is ours is asked before
+ * anything is said. */
+static int open_pipe(const char *name, HANDLE *pipe) {
+    wchar_t *wide = win_wide(name);
+    int rc = wide ? 0 : UV_ENOMEM;
+    *pipe = INVALID_HANDLE_VALUE;
+    if (rc == 0) {
+        *pipe = CreateFileW(wide, GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING,
+                            FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION,
+                            NULL);
+        rc = *pipe == INVALID_HANDLE_VALUE ? win_error() : check_server(*pipe);
+    }
+    free(wide);
+    if (rc < 0 && *pipe != INVALID_HANDLE_VALUE)
+        CloseHandle(*pipe);
+    return rc;
+}
+
+struct connecting {
+    uv_timer_t timer;
+    uv_connect_t *request;
+    uv_connect_cb callback;
+    int status;
+};
+
+static void free_connecting(uv_handle_t *handle) {
+    free(handle->data);
+}
+
+static void on_timer(uv_timer_t *timer) {
+    struct connecting *connecting = timer->data;
+    uv_connect_cb callback = connecting->callback;
+    uv_connect_t *request = connecting->request;
+    int status = connecting->status;
+    if (uv_is_closing((uv_handle_t *)request->handle))
+        status = UV_ECANCELED;
+    uv_close((uv_handle_t *)timer, free_connecting);
+    callback(request, status);
+}
+
+/* It is done at once; only the callback comes from the loop. */
+int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
+                       uv_connect_cb callback) {
+    struct connecting *connecting = memory_zeroed(sizeof *connecting);
+    HANDLE handle;
+    if (!connecting)
+        return UV_ENOMEM;
+    connecting->request = request;
+    connecting->callback = callback;
+    request->handle = (uv_stream_t *)pipe;
+    connecting->status = open_pipe(name, &handle);
+    if (connecting->status == 0)
+        connecting->status = win_pipe_open(pipe, handle);
+    uv_timer_init(pipe->loop, &connecting->timer);
+    connecting->timer.data = connecting;
+    return uv_timer_start(&connecting->timer, on_timer, 0, 0);
+}
+
+/* ---- who has connected ---- */
+
+/* By the user that the system notes for the connection: the process may have been given its handle
+ * by another. */
+static int client_user(HANDLE pipe, struct win_user *user) {
+    union {
+        TOKEN_USER user;
+        BYTE bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+    } answer;
+    HANDLE token;
+    DWORD length;
+    int rc = 0;
+    if (!ImpersonateNamedPipeClient(pipe))
+        return win_error();
+    if (!OpenThreadToken(GetCurrentThread(), TOKEN_QUERY, TRUE, &token))
+        rc = win_error();
+    if (!RevertToSelf())
+        abort(); /* to go on as somebody else is worse than any end */
+    if (rc < 0)
+        return rc;
+    if (!GetTokenInformation(token, TokenUser, &answer, sizeof answer, &length) ||
+        !CopySid(sizeof *user, &user->sid, answer.user.User.Sid))
+        rc = win_error();
+    CloseHandle(token);
+    return rc;
+}
+
+int os_peer_of(os_handle connection, struct os_peer *peer) {
+    struct os_identity identity = {0};
+    struct win_user user;
+    ULONG pid = 0;
+    int rc = client_user((HANDLE)connection, &user);
+    *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
+    if (rc < 0)
+        return rc;
+    peer->user = peer->group = win_user_number(&user);
+    if (!GetNamedPipeClientProcessId((HANDLE)connection, &pid))
+        return win_error();
+    identity.pid = pid;
+    rc = os_process_open(&peer->process, &identity);
+    return rc == UV_EINVAL ? UV_ESRCH : rc;
+}
+
+int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer) {
+    uv_os_fd_t handle;
+    int rc = uv_fileno((const uv_handle_t *)connection, &handle);
+    *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
+    return rc < 0 ? rc : os_peer_of((os_handle)handle, peer);
+}
