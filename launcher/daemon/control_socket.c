@@ -8,6 +8,7 @@
 #include "control_send.h"
 #include "daemon.h"
 #include "memory.h"
+#include "must.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 #include "records.h"
@@ -54,6 +55,7 @@ static void session_free(struct control_session *session) {
 
 static void on_handle_closed(uv_handle_t *handle) {
     struct control_session *session = handle->data;
+    must(session->open_handles > 0);
     session->open_handles--;
     if (session->open_handles == 0 && !session->control)
         session_free(session);
@@ -86,6 +88,7 @@ static void close_connection(struct control_session *session) {
 
 void control_disconnect(struct control_session *session) {
     struct control *control = session->control;
+    must(!control->daemon->busy); /* somebody may be walking through the sessions */
     if (!session->connected)
         return;
     close_connection(session);

@@ -70,6 +70,7 @@ static void report_listening(struct daemon *daemon) {
 static int write_state(struct daemon *daemon, struct error *err) {
     json_t *state = status_json(daemon, "state");
     char place[OS_PLACE_MAX], lock[OS_LOCK_TEXT_MAX];
+    must(daemon->lock != OS_NO_HANDLE && !daemon->ended); /* the records are who has the lock's */
     os_place(place);
     os_lock_text(daemon->lock, lock);
     json_object_set_new(state, "control", json_string(daemon->control_name));
@@ -233,6 +234,7 @@ static void finish_handles(struct daemon *daemon);
 static void end(struct daemon *daemon) {
     char failure[3072];
     int code = lifecycle_exit_code(&daemon->life);
+    must(!daemon->ended);
     status_failure(daemon, failure, sizeof failure);
     daemon->ended = true;
     keep_last(daemon);
@@ -327,6 +329,7 @@ static void note_server_state(struct daemon *daemon, enum lifecycle_server befor
 static void step(struct daemon *daemon, const struct lifecycle_event *event,
                  struct control_call *caller) {
     enum lifecycle_server before = daemon->life.server;
+    must(daemon->busy && !daemon->ended); /* one step at a time: they share the actions */
     lifecycle_step(&daemon->life, event, (uint64_t)os_clock_ms(), &daemon->actions);
     note_server_state(daemon, before);
     carry_out(daemon, caller);
@@ -341,7 +344,7 @@ static void enqueue(struct daemon *daemon, const struct lifecycle_event *event) 
 }
 
 static void work_off_queue(struct daemon *daemon) {
-    while (daemon->queued > 0) {
+    while (daemon->queued > 0 && !daemon->ended) {
         struct lifecycle_event event = daemon->queue[daemon->first];
         daemon->first = (daemon->first + 1) % DAEMON_QUEUE;
         daemon->queued--;

@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "memory.h"
+#include "must.h"
 
 enum { BACKLOG = 511, PAIRS_TRIED = 100, ORPHANS_MOST = 256 };
 
@@ -163,6 +164,7 @@ static int hold(struct ports *ports, uint16_t port, struct error *err) {
     int rc;
     if (port == 0)
         return 0;
+    must(ports->listener_count < sizeof ports->listeners / sizeof ports->listeners[0]);
     rc = os_listen(&ports->listeners[ports->listener_count], port, BACKLOG, err);
     if (rc == 0)
         ports->listener_count++;

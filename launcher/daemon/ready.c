@@ -6,6 +6,8 @@
 #include <llhttp.h>
 #include <uv.h>
 
+#include "must.h"
+
 enum { FIRST_DELAY_MS = 5, MOST_DELAY_MS = 100 };
 
 /* One try: a connection, and over it perhaps one request. Freed by the loop. */
@@ -127,6 +129,7 @@ static void on_timer(uv_timer_t *timer) {
         succeed(ready);
         return;
     }
+    must(!ready->probe); /* one at a time */
     probe = calloc(1, sizeof *probe);
     if (!probe || uv_tcp_init(ready->loop, &probe->tcp) < 0) {
         free(probe);

@@ -68,6 +68,7 @@ int guard_start(struct guard *guard, const struct os_tree_spec *spec, struct err
 int guard_read(struct guard *guard, struct guard_event *event) {
     ssize_t got;
 
+    must(guard->fd >= 0);
     /* ECONNRESET: the guard ended with a command unread. It is told once, and before what the guard
      * had still said, which is worth having. */
     do {

@@ -165,7 +165,7 @@ static int channel_open(struct os_tree *tree, struct error *err) {
 
 int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct error *err) {
     int rc;
-    must(!tree->running);
+    must(!tree->running && !tree->channel && tree->guard.pid == 0);
     rc = guard_open(&tree->guard, err);
     if (rc == 0)
         rc = channel_open(tree, err); /* without its reports a guard would be of no use */
