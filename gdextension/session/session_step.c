@@ -20,6 +20,10 @@ bool session_is_leaving(const struct session *s) {
            s->phase == SESSION_LEAVING || s->phase == SESSION_OVER;
 }
 
+static bool is_called_off(const struct session *s) {
+    return s->want == SESSION_STOP || s->want == SESSION_ANEW;
+}
+
 static void hang_up(struct step *step) {
     if (has_connection(step->s))
         act(step, SESSION_DO_DISCONNECT);
@@ -134,8 +138,6 @@ static bool follow_up(struct step *step) {
 static void on_listening(struct step *step) {
     struct session *s = step->s;
     hang_up(step);
-    if (s->want == SESSION_AFTER)
-        s->want = SESSION_RUN;
     s->phase = SESSION_CONNECTING;
     act(step, SESSION_DO_CONNECT);
 }
@@ -145,12 +147,11 @@ static void on_launched(struct step *step) {
     s->launching = false;
     if (!s->lost && !session_is_leaving(s))
         act(step, SESSION_DO_TELL_LAUNCHED);
-    if (s->phase == SESSION_CONNECTED) {
-        s->lost = false;
-        tell_withheld(step);
-    } else if (s->phase == SESSION_LAUNCHING) {
+    if (s->phase == SESSION_LAUNCHING) {
         s->phase = SESSION_CONNECTING;
         act(step, SESSION_DO_CONNECT);
+    } else if (!is_called_off(s)) {
+        tell_withheld(step);
     }
 }
 
@@ -174,25 +175,27 @@ static void on_unlaunched(struct step *step) {
 
 /* ---- the session ---- */
 
-/* How a start ends, launch says, and afterwards we do. */
-static bool is_for_launch_to_say(const struct session *s, enum session_server server) {
-    bool called_off = s->want == SESSION_STOP || s->want == SESSION_ANEW;
-    if (s->launching)
-        return server == SESSION_SERVER_FAILED || (server == SESSION_SERVER_ENDING && !called_off);
-    return s->want == SESSION_FAIL && server != SESSION_SERVER_GOING;
+/* How a start ends, launch says; and an end that is asked for is no failure. */
+static bool is_to_be_withheld(const struct session *s, enum session_server server) {
+    if (server == SESSION_SERVER_GOING || session_is_leaving(s))
+        return false;
+    if (server == SESSION_SERVER_FAILED && is_called_off(s))
+        return true;
+    return s->launching ? !is_called_off(s) : s->want == SESSION_FAIL;
 }
 
 static void on_state(struct step *step) {
     struct session *s = step->s;
     enum session_server server = step->event->server;
-    bool has_failed = server == SESSION_SERVER_FAILED && s->server != SESSION_SERVER_FAILED;
+    bool is_other = server != s->server, is_new = is_other || s->withheld;
     s->server = server;
-    if (s->want == SESSION_AFTER && server == SESSION_SERVER_GOING)
-        s->want = SESSION_RUN; /* here it is */
-    s->withheld = is_for_launch_to_say(s, server) && !session_is_leaving(s);
+    if (s->want == SESSION_AFTER &&
+        (server == SESSION_SERVER_GOING || (server == SESSION_SERVER_FAILED && is_other)))
+        s->want = SESSION_RUN; /* here it is, or why not */
+    s->withheld = is_new && is_to_be_withheld(s, server);
     if (s->withheld || session_is_leaving(s))
         return;
-    if (has_failed)
+    if (is_new && server == SESSION_SERVER_FAILED)
         act(step, SESSION_DO_TELL_SERVER_FAILED);
     act(step, SESSION_DO_TELL_STATE);
 }
@@ -201,7 +204,6 @@ static void on_welcome(struct step *step) {
     struct session *s = step->s;
     s->phase = SESSION_CONNECTED;
     step->out->recall = !s->lost;
-    s->lost = s->lost && (s->launching || s->want == SESSION_FAIL);
     on_state(step);
     if (s->want == SESSION_STOP_AND_LEAVE)
         ask_to_stop(step, s->want, s->forced);
@@ -239,12 +241,11 @@ static void on_stop_refused(struct step *step) {
         act(step, SESSION_DO_SAY_DISABLE);
         hang_up(step);
         retry(step);
-    } else if (s->want == SESSION_ANEW && s->server == SESSION_SERVER_FAILED) {
-        s->want = SESSION_AFTER; /* others use it as well: as it is set for them */
-        act(step, SESSION_DO_ASK_RESTART);
-    } else if (s->want == SESSION_ANEW || s->want == SESSION_STOP) {
-        s->want = SESSION_RUN;
-        act(step, SESSION_DO_TELL_REFUSED);
+    } else if (is_called_off(s)) {
+        /* Others use what is to be started anew, too: if it failed, then as it is set for them. */
+        bool restarts = s->want == SESSION_ANEW && s->server == SESSION_SERVER_FAILED;
+        s->want = restarts ? SESSION_AFTER : SESSION_RUN;
+        act(step, restarts ? SESSION_DO_ASK_RESTART : SESSION_DO_TELL_REFUSED);
         if (!s->launching)
             tell_withheld(step);
     }
@@ -294,7 +295,7 @@ static void on_lost(struct step *step) {
 static void start_while_under_way(struct step *step) {
     struct session *s = step->s;
     bool is_connected = s->phase == SESSION_CONNECTED;
-    if (s->want == SESSION_STOP && !is_connected && !step->event->changed) {
+    if (s->want == SESSION_STOP && s->launching && !is_connected && !step->event->changed) {
         s->want = SESSION_RUN; /* nobody has been asked yet */
         s->forced = false;
     } else if (s->want == SESSION_STOP || s->want == SESSION_FAIL) {

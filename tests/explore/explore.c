@@ -9,11 +9,11 @@
 #include "world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define RULES    10
-#define NO_STATE UINT32_MAX
+#include "space.h"
+
+#define RULES 10
 
 static const char *const rule_titles[RULES + 1] = {
     "",
@@ -29,91 +29,11 @@ static const char *const rule_titles[RULES + 1] = {
     "dead and silent peers are found, and nobody is woken for nothing",
 };
 
-/* ---- The states seen so far ---- */
-
-struct space {
-    uint8_t *nodes; /* packed, one after another, `width` bytes each, zero-filled */
-    uint32_t *parent;
-    uint8_t *move; /* index in the parent's list of moves */
-    uint32_t count, room;
-    uint32_t *table; /* open hashing into `nodes` */
-    uint32_t slots;
-    size_t width;
-};
-
-static void *must(void *memory) {
-    if (!memory) {
-        fprintf(stderr, "explore: out of memory\n");
-        exit(2);
-    }
-    return memory;
-}
-
-static void space_open(struct space *s) {
-    memset(s, 0, sizeof *s);
-    s->width = NODE_BYTES;
-    s->room = 1u << 12;
-    s->slots = 1u << 14;
-    s->nodes = must(malloc(s->room * s->width));
-    s->parent = must(malloc(s->room * sizeof *s->parent));
-    s->move = must(malloc(s->room));
-    s->table = must(malloc(s->slots * sizeof *s->table));
-    memset(s->table, 0xff, s->slots * sizeof *s->table);
-}
-
-static void space_close(struct space *s) {
-    free(s->nodes);
-    free(s->parent);
-    free(s->move);
-    free(s->table);
-}
-
-static uint64_t hash_bytes(const uint8_t *bytes, size_t length) {
-    uint64_t hash = UINT64_C(0x9e3779b97f4a7c15);
-    for (size_t i = 0; i < length; i += 8) {
-        uint64_t word;
-        memcpy(&word, bytes + i, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0xff51afd7ed558ccd);
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
-static uint32_t *space_slot(const struct space *s, const uint8_t *bytes) {
-    uint32_t slot = (uint32_t)hash_bytes(bytes, s->width) & (s->slots - 1);
-    while (s->table[slot] != NO_STATE &&
-           memcmp(s->nodes + s->table[slot] * s->width, bytes, s->width) != 0)
-        slot = (slot + 1) & (s->slots - 1);
-    return &s->table[slot];
-}
-
-static void space_grow(struct space *s) {
-    s->room *= 2;
-    s->slots *= 2;
-    s->nodes = must(realloc(s->nodes, s->room * s->width));
-    s->parent = must(realloc(s->parent, s->room * sizeof *s->parent));
-    s->move = must(realloc(s->move, s->room));
-    s->table = must(realloc(s->table, s->slots * sizeof *s->table));
-    memset(s->table, 0xff, s->slots * sizeof *s->table);
-    for (uint32_t i = 0; i < s->count; i++)
-        *space_slot(s, s->nodes + i * s->width) = i;
-}
-
-static void space_add(struct space *s, const struct scenario *sc, const struct node *n,
-                      uint32_t parent, unsigned move) {
+static void add(struct space *s, const struct scenario *sc, const struct node *n, uint32_t parent,
+                unsigned move) {
     uint8_t bytes[NODE_BYTES] = {0};
     node_pack(sc, n, bytes);
-    uint32_t *slot = space_slot(s, bytes);
-    if (*slot != NO_STATE)
-        return;
-    if (s->count == s->room) {
-        space_grow(s);
-        slot = space_slot(s, bytes);
-    }
-    memcpy(s->nodes + s->count * s->width, bytes, s->width);
-    s->parent[s->count] = parent;
-    s->move[s->count] = (uint8_t)move;
-    *slot = s->count++;
+    space_add(s, bytes, parent, move);
 }
 
 /* ---- One move ---- */
@@ -146,7 +66,7 @@ static void step_print(const struct scenario *sc, const struct space *s, uint32_
     struct move moves[MAX_MOVES];
     struct node n;
     char text[120];
-    node_unpack(sc, s->nodes + from * s->width, &n);
+    node_unpack(sc, space_node(s, from), &n);
     moves_list(sc, &n, moves);
     move_describe(sc, &moves[index], text, sizeof text);
     move_make(sc, &n, &moves[index], &out, verdict);
@@ -199,7 +119,7 @@ static bool space_begin(struct space *s, const struct scenario *sc, struct resul
                verdict.what);
         return false;
     }
-    space_add(s, sc, &n, NO_STATE, 0);
+    add(s, sc, &n, NO_STATE, 0);
     return true;
 }
 
@@ -208,7 +128,7 @@ static bool state_expand(struct space *s, const struct scenario *sc, uint32_t st
     struct lifecycle_actions out;
     struct move moves[MAX_MOVES];
     struct node from;
-    node_unpack(sc, s->nodes + state * s->width, &from);
+    node_unpack(sc, space_node(s, state), &from);
     unsigned count = moves_list(sc, &from, moves);
     for (unsigned i = 0; i < count; i++) {
         struct verdict verdict = {0};
@@ -219,7 +139,7 @@ static bool state_expand(struct space *s, const struct scenario *sc, uint32_t st
             report(sc, s, state, i, &verdict, result);
             return false;
         }
-        space_add(s, sc, &n, state, i);
+        add(s, sc, &n, state, i);
     }
     return true;
 }
@@ -230,7 +150,7 @@ static void scenario_run(const struct scenario_plan *plan, struct result *result
     struct space space;
     scenario_open(plan, &scenario);
     uint64_t moves = result->moves;
-    space_open(&space);
+    space_open(&space, NODE_BYTES);
     bool sound = space_begin(&space, sc, result);
     for (uint32_t state = 0; sound && state < space.count; state++)
         sound = state_expand(&space, sc, state, result);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks the lifecycle machine on purpose, one line at a time, and expects the explorer to notice.
+"""Breaks the machines on purpose, one line at a time, and expects their explorers to notice.
 
 A mutant is (file, old, new, rule): `old` stands exactly once in the file. It is killed when the
 explorer built from the changed copy ends with a failure and prints a trace; the rule it names may
@@ -15,12 +15,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CC = os.environ.get("CC", "cc")
 SECONDS = 60  # of computing: how long that takes is up to what else the machine does
 
-MUTANTS = [
+LIFECYCLE = [
     ("owner.c", "bool dead = l->owner_liveness == LIFECYCLE_DEAD;",
      "bool dead = l->owner_liveness != LIFECYCLE_ALIVE;", 1),
     ("owner.c", "if (!dead || sessions_counting(l) > 0)", "if (!dead)", 1),
@@ -108,6 +109,113 @@ MUTANTS = [
 ]
 
 
+SESSION = [
+    ("session_step.c", "    if (has_connection(step->s))\n        act(step, SESSION_DO_DISCONNECT);",
+     "    act(step, SESSION_DO_DISCONNECT);", 1),
+    ("session_step.c", "        return;\n    if (session->phase == SESSION_LEAVING)",
+     "        ;\n    if (session->phase == SESSION_LEAVING)", 1),
+    ("session_step.c", "        act(step, SESSION_DO_ABORT_LAUNCH);", "        ;", 1),
+    ("session_step.c", "    hang_up(step);\n    s->phase = SESSION_CONNECTING;",
+     "    s->phase = SESSION_CONNECTING;", 1),
+    ("session_step.c", "    if (s->launching) { /* it will be told the same */", "    if (false) {", 1),
+    ("session_step.c", "    if (s->launching)\n        s->phase = SESSION_LAUNCHING;", "    if (false)\n        ;", 1),
+    ("session_step.c", "    if (step->s->phase == SESSION_RETRYING)\n        act(step, SESSION_DO_STOP_TIMER);",
+     "", 1),
+    ("session_step.c", "        act(step, SESSION_DO_STOP_TIMER);\n        come_to_rest", "        come_to_rest", 1),
+    ("session_step.c", "        if (s->want == SESSION_RUN && !s->launching) /*", "        if (!s->launching) /*", 2),
+    ("session_step.c", "    if (s->want != SESSION_RUN && s->want != SESSION_AFTER)\n        ask_to_stop",
+     "    if (s->want == SESSION_STOP)\n        ask_to_stop", 2),
+    ("session_step.c", "    if (s->want == SESSION_STOP_AND_LEAVE)", "    if (false)", 2),
+    ("session_step.c", "    step->s->forced = false;\n    step->out->forced = forced;",
+     "    step->out->forced = step->s->forced;\n    step->s->forced = false;", 2),
+    ("session_step.c", "        s->want = SESSION_STOP; /* once", "        s->want = SESSION_FAIL; /* once", 2),
+    ("session_step.c", "        s->want = SESSION_RUN; /* nobody has been asked yet */\n        s->forced = false;",
+     "        s->want = SESSION_RUN;", 2),
+    ("session_step.c", "    } else if (!is_called_off(s)) {\n        tell", "    } else if (false) {\n        tell", 5),
+    ("session_step.c", "    } else if (!is_called_off(s)) {\n        tell", "    } else {\n        tell", 2),
+    ("session_step.c", "        if (!s->launching)\n            tell_withheld(step);", "", 5),
+    ("session_step.c", "    } else if (s->launching || !step->event->elsewhere) {", "    } else if (false) {", 2),
+    ("session_step.c", "        act(step, SESSION_DO_SAY_DISABLE);\n        hang_up(step);\n        launch_afresh",
+     "        hang_up(step);\n        launch_afresh", 2),
+    ("session_step.c", "    } else if (s->want == SESSION_STOP || s->want == SESSION_FAIL) {",
+     "    } else if (s->want == SESSION_FAIL) {", 3),
+    ("session_step.c", "    } else if (s->want == SESSION_STOP || s->want == SESSION_FAIL) {",
+     "    } else if (s->want == SESSION_STOP) {", 3),
+    ("session_step.c", "        s->want = SESSION_AFTER;\n    } else if (s->want == SESSION_RUN && is_connected",
+     "        ;\n    } else if (s->want == SESSION_RUN && is_connected", 3),
+    ("session_step.c", "if (s->want == SESSION_STOP && s->launching && !is_connected &&",
+     "if (s->want == SESSION_STOP && !is_connected &&", 3),
+    ("session_step.c", "    case SESSION_ANEW:\n    case SESSION_AFTER:\n        launch_afresh(step);",
+     "    case SESSION_ANEW:\n    case SESSION_AFTER:\n        retry(step);", 3),
+    ("session_step.c", "        s->want = restarts ? SESSION_AFTER : SESSION_RUN;", "        s->want = SESSION_RUN;", 3),
+    ("session_step.c", "    s->want = step->event->ending ? SESSION_AFTER : SESSION_RUN;",
+     "    s->want = SESSION_RUN;", 3),
+    ("session_step.c", "            s->want = SESSION_AFTER;\n        return;", "            ;\n        return;", 3),
+    ("session_step.c", "    if (step->event->changed &&\n", "    if (false &&\n", 3),
+    ("session_step.c", "(s->launching || s->phase == SESSION_CONNECTING || (is_up && is_kept))", "is_up && is_kept", 3),
+    ("session_step.c", "        s->want = SESSION_AFTER;\n        act(step, SESSION_DO_ASK_RESTART);",
+     "        act(step, SESSION_DO_ASK_RESTART);", 3),
+    ("session_step.c", "server == SESSION_SERVER_FAILED && is_other)", "server == SESSION_SERVER_FAILED)", 3),
+    ("session_step.c", "             !(is_order && session_is_leaving(session)))", "             true)", 4),
+    ("session_step.c", "    if (s->withheld || session_is_leaving(s))", "    if (s->withheld)", 4),
+    ("session_step.c", "    if (!s->lost && !session_is_leaving(s))", "    if (!s->lost)", 4),
+    ("session_step.c", "    else if (step->event->hurry || s->phase", "    else if (s->phase", 4),
+    ("session_step.c", "    case SESSION_LEAVE:\n    case SESSION_STOP_AND_LEAVE:\n        end(step);",
+     "    case SESSION_LEAVE:\n    case SESSION_STOP_AND_LEAVE:\n        retry(step);", 4),
+    ("session_step.c", "    if (session_is_leaving(s)) {\n        say_farewell", "    if (false) {\n        say_farewell", 4),
+    ("session_step.c", "    if (s->want == SESSION_RUN)\n        act(step, SESSION_DO_KEEP_REASON);", "", 5),
+    ("session_step.c", "    if (s->want != SESSION_FAIL)\n        act(step, SESSION_DO_KEEP_REASON);",
+     "    act(step, SESSION_DO_KEEP_REASON);", 5),
+    ("session_step.c", "    return s->launching ? !is_called_off(s) : s->want == SESSION_FAIL;",
+     "    return s->want == SESSION_FAIL;", 5),
+    ("session_step.c", "    return s->launching ? !is_called_off(s) : s->want == SESSION_FAIL;",
+     "    return s->launching && !is_called_off(s);", 5),
+    ("session_step.c", "    if (is_new && server == SESSION_SERVER_FAILED)", "    if (server == SESSION_SERVER_FAILED)", 5),
+    ("session_step.c", "        if (s->phase == SESSION_CONNECTED)\n            ask_to_stop(step, s->want, false);", "", 5),
+    ("session_step.c", "        s->want = s->want == SESSION_RUN ? SESSION_FAIL : SESSION_ANEW;",
+     "        s->want = SESSION_FAIL;", 3),
+    ("session_step.c", "    if (!s->lost || s->attempts >= SESSION_ATTEMPTS) {", "    if (!s->lost) {", 6),
+    ("session_step.c", "    if (!s->lost || s->attempts >= SESSION_ATTEMPTS) {",
+     "    if (!s->lost || s->attempts >= SESSION_ATTEMPTS - 1) {", 6),
+    ("session_step.c", "    if (!s->lost || s->attempts >= SESSION_ATTEMPTS) {",
+     "    if (s->attempts >= SESSION_ATTEMPTS) {", 6),
+    ("session_step.c", "    if (step->event->hopeless)\n        s->lost = false;", "", 6),
+    ("session_step.c", "    s->lost = false; /* to ask again would not change the answer */", "", 5),
+    ("session_step.c", "    for (int i = 1; i < s->attempts; i++)", "    for (int i = 0; i < s->attempts; i++)", 6),
+    ("session_step.c", "delay < SESSION_RETRY_MOST_MS ? delay : SESSION_RETRY_MOST_MS;", "delay;", 6),
+    ("session_step.c", "    if (step->event->healthy)\n        s->attempts = 0;", "", 6),
+    ("session_step.c", "    if (s->attempts == 0) {", "    if (false) {", 6),
+    ("session_step.c", "    step->s->attempts = 0;\n", "", 6),
+    ("session_step.c", "    act(step, SESSION_DO_FORGET_SESSION);", "    ;", 7),
+    ("session_step.c", "        launch(step); /* the first attempt", "        launch_afresh(step); /* the first attempt", 7),
+    ("session_step.c", "    step->out->recall = !s->lost;", "    step->out->recall = true;", 7),
+    ("session_step.c", "    else if (had_ended)", "    else if (false)", 7),
+    ("session_step.c", "    act(step, SESSION_DO_FOLLOW_LOG);", "", 7),
+    ("session_step.c", "    else if (kind == SESSION_ON_FAREWELL_OVER || kind == SESSION_ON_LOST)",
+     "    else if (kind == SESSION_ON_LOST)", 8),
+    ("session_step.c", "        act(step, SESSION_DO_SAY_DISABLE);\n        hang_up(step);\n        retry(step);",
+     "        ask_to_stop(step, SESSION_FAIL, false);", 8),
+]
+
+
+class Machine(typing.NamedTuple):
+    """What is broken, and by what that is noticed."""
+    name: str
+    sources: tuple  # of the machine, with its headers
+    explorer: tuple
+    include: pathlib.Path
+    mutants: list
+
+
+EXPLORE = ROOT / "tests" / "explore"
+MACHINES = [
+    Machine("lifecycle", tuple((ROOT / "launcher" / "lifecycle").glob("*.[ch]")), tuple(EXPLORE.glob("*.c")),
+            ROOT / "launcher", LIFECYCLE),
+    Machine("session", tuple((ROOT / "gdextension" / "session").glob("session_step.[ch]")),
+            (*(EXPLORE / "session").glob("*.c"), EXPLORE / "space.c"), ROOT / "gdextension", SESSION),
+]
+
+
 def compile_all(sources, include, folder):
     """Compiles the sources into the folder; an error text, or None."""
     command = [CC, "-std=c11", "-O1", "-w", "-c", "-DLIFECYCLE_MAX_SESSIONS=3", f"-I{include}",
@@ -116,11 +224,13 @@ def compile_all(sources, include, folder):
     return done.stderr[:500] if done.returncode else None
 
 
-def build(work, common, mutant):
+def build(work, common, machine, mutant):
     """Links the explorer with one changed file; an error text, or None."""
     name, old, new, _ = mutant
-    shutil.copytree(ROOT / "launcher" / "lifecycle", work / "lifecycle")
-    source = work / "lifecycle" / name
+    (work / machine.name).mkdir()
+    for source in machine.sources:
+        shutil.copy(source, work / machine.name)
+    source = work / machine.name / name
     text = source.read_text(encoding="utf-8")
     if text.count(old) != 1:
         return f"the line to change stands {text.count(old)} times in {name}"
@@ -143,11 +253,11 @@ def explore(program):
         return process.returncode, output
 
 
-def judge(common, mutant):
+def judge(common, machine, mutant):
     """(killed, comment) for one mutant."""
     with tempfile.TemporaryDirectory(prefix="tether-mutant-") as folder:
         work = pathlib.Path(folder)
-        problem = build(work, common, mutant)
+        problem = build(work, common, machine, mutant)
         if problem:
             return False, problem
         status, output = explore(work / "explore")
@@ -160,24 +270,34 @@ def judge(common, mutant):
     return True, f"breaks rule {', '.join(rules)}"
 
 
-def main():
-    """Judges all mutants, two at a time; the exit status says whether all were killed."""
-    print(f"1..{len(MUTANTS)}")
+def judge_all(machine, first):
+    """Judges all mutants of a machine, two at a time; returns how many were killed."""
     killed = 0
     with tempfile.TemporaryDirectory(prefix="tether-mutants-") as folder:
         common = pathlib.Path(folder)
-        sources = [*(ROOT / "launcher" / "lifecycle").glob("*.c"),
-                   *(ROOT / "tests" / "explore").glob("*.c")]
-        problem = compile_all(sources, ROOT / "launcher", common)
+        sources = [source for source in (*machine.sources, *machine.explorer) if source.suffix == ".c"]
+        problem = compile_all(sources, machine.include, common)
         if problem:
             print(f"Bail out! {problem}")
-            return 1
+            return 0
         with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-            verdicts = pool.map(lambda mutant: judge(common, mutant), MUTANTS)
-            for number, (mutant, verdict) in enumerate(zip(MUTANTS, verdicts), 1):
+            verdicts = pool.map(lambda mutant: judge(common, machine, mutant), machine.mutants)
+            for number, (mutant, verdict) in enumerate(zip(machine.mutants, verdicts), first):
                 killed += report(number, mutant, verdict)
-    print(f"# {killed} of {len(MUTANTS)} mutants killed")
-    return 0 if killed == len(MUTANTS) else 1
+    print(f"# {machine.name}: {killed} of {len(machine.mutants)} mutants killed", flush=True)
+    return killed
+
+
+def main():
+    """Judges the mutants of all machines, or of those named; the exit status says whether all were killed."""
+    machines = [machine for machine in MACHINES if machine.name in sys.argv[1:] or not sys.argv[1:]]
+    total = sum(len(machine.mutants) for machine in machines)
+    killed = first = 0
+    print(f"1..{total}")
+    for machine in machines:
+        killed += judge_all(machine, first + 1)
+        first += len(machine.mutants)
+    return 0 if killed == total else 1
 
 
 def report(number, mutant, verdict):

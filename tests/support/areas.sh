@@ -72,6 +72,7 @@ fuzz_briefly() {
 
 area_explore() {
     run_tap "$HERE/tests/explore/explore"
+    run_tap "$HERE/tests/explore/session/session_explore"
     run_tap "$PYTHON" "$ROOT/tests/explore/mutate.py"
 }
 
