@@ -248,7 +248,7 @@ static int64_t earlier(int64_t a, int64_t b) {
 /* Asleep unless something waits. */
 static void set_timer(struct front *front) {
     int64_t now = os_clock_ms(), stream = dialog_deadline(front);
-    int64_t due = earlier(front->flights.due, stream > now ? stream : 0);
+    int64_t due = earlier(flights_due(front), stream > now ? stream : 0);
     due = earlier(due, front->end_by);
     if (front->flights.count > 0 || stream)
         due = earlier(due, front->hold_until);

@@ -139,12 +139,6 @@ static void list_insert(struct flight_list *list, struct flight *flight, struct 
     *link = flight;
 }
 
-/* Sees to it that time is not slept through; 0: nothing is due. */
-static void note_due(struct flights *flights, int64_t due) {
-    if (due && (flights->due == 0 || due < flights->due))
-        flights->due = due;
-}
-
 /* At the end of the queue, or, for one that has been away, at its start. */
 static void begin_waiting(struct flight *flight, struct flight **link) {
     struct flights *flights = &flight->front->flights;
@@ -152,10 +146,6 @@ static void begin_waiting(struct flight *flight, struct flight **link) {
     flight->deadline = os_clock_ms() + patience(flight->front);
     flights->count++;
     flights->bytes += flight->line->length;
-    flights->others += !is_request(flight);
-    flights->lost += flight->lost;
-    note_due(flights, flight->deadline);
-    note_due(flights, flight->not_before);
 }
 
 static void end_waiting(struct flight *flight) {
@@ -163,10 +153,6 @@ static void end_waiting(struct flight *flight) {
     list_remove(flight);
     flights->count--;
     flights->bytes -= flight->line->length;
-    flights->others -= !is_request(flight);
-    flights->lost -= flight->lost;
-    if (flights->count == 0)
-        flights->due = 0;
 }
 
 static void begin_flying(struct flight *flight) {
@@ -177,12 +163,6 @@ static void begin_flying(struct flight *flight) {
 
 static bool is_under_way(const struct flight *flight) {
     return flight->list == &flight->front->flights.flying;
-}
-
-/* It is to be answered with an error as soon as it is known what became of the server. */
-static void set_lost(struct flight *flight) {
-    flight->front->flights.lost += !flight->lost && !is_under_way(flight);
-    flight->lost = true;
 }
 
 /* It no longer counts among the requests that are under way. */
@@ -292,7 +272,7 @@ static void on_lost(struct flight *flight) {
     if (open && (!flight->exchange.sent || may_repeat(flight))) {
         requeue(flight);
     } else if (open && is_request(flight)) {
-        set_lost(flight); /* answered when the daemon has told how the server is */
+        flight->lost = true; /* answered when the daemon has told how the server is */
         flight->not_before = os_clock_ms() + NEWS_MS;
         requeue(flight);
     } else {
@@ -523,7 +503,7 @@ static void forget_events(struct flight *flight) {
     free(flight->last_event);
     flight->last_event = NULL;
     if (!may_repeat(flight))
-        set_lost(flight);
+        flight->lost = true;
 }
 
 static void send_out(struct flight *flight) {
@@ -574,24 +554,11 @@ static bool is_held(const struct front *front) {
     return false;
 }
 
-/* Whether to look at those that wait at all: there may be thousands. */
-static bool is_any_free(const struct front *front) {
-    const struct flights *flights = &front->flights;
-    if (flights->count == 0)
-        return false;
-    if (flights->lost > 0)
-        return true;
-    if (!front->link.ready || front->link.in_doubt || front->hold_until)
-        return false;
-    return flights->others > 0 || flights->requests < FRONT_REQUESTS_MOST;
-}
-
 void flights_pump(struct front *front) {
     int64_t now = os_clock_ms();
-    bool held = is_any_free(front) && is_held(front);
+    bool held = is_held(front);
     struct flight *next;
-    for (struct flight *flight = front->flights.waiting.first; flight && is_any_free(front);
-         flight = next) {
+    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
         bool barrier = is_barrier(flight);
         next = flight->next;
         forget_events(flight);
@@ -639,29 +606,32 @@ static bool waits_for_server(struct front *front, const struct flight *flight) {
 
 static void expire(struct flight *flight, int64_t now) {
     struct front *front = flight->front;
-    if (now < flight->deadline) {
-        note_due(&front->flights, flight->deadline);
-        note_due(&front->flights, flight->not_before > now ? flight->not_before : 0);
-    } else if (flight->lost) {
+    if (flight->lost)
         land_lost(flight);
-    } else if (waits_for_server(front, flight)) {
+    else if (waits_for_server(front, flight))
         land_unavailable(flight, front->link.reason[0] ? front->link.reason : "it is not there");
-    } else {
+    else
         flight->deadline = now + patience(front);
-        note_due(&front->flights, flight->deadline);
-    }
 }
 
 void flights_expire(struct front *front) {
     int64_t now = os_clock_ms();
     struct flight *next;
-    if (front->flights.due == 0 || now < front->flights.due)
-        return;
-    front->flights.due = 0;
     for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
         next = flight->next;
-        expire(flight, now);
+        if (now >= flight->deadline)
+            expire(flight, now);
     }
+}
+
+int64_t flights_due(const struct front *front) {
+    int64_t now = os_clock_ms(), due = 0;
+    for (const struct flight *flight = front->flights.waiting.first; flight;
+         flight = flight->next) {
+        int64_t next = flight->not_before > now ? flight->not_before : flight->deadline;
+        due = due == 0 || next < due ? next : due;
+    }
+    return due;
 }
 
 void flights_fail_waiting(struct front *front, const char *why) {

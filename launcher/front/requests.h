@@ -16,9 +16,7 @@ struct flight_list {
 struct flights {
     struct flight_list waiting, flying; /* the former in the order in which they came */
     size_t count, bytes;                /* of those that wait */
-    size_t others, lost;                /* of those: no requests; waiting for an explanation */
     size_t requests;                    /* of those that fly */
-    int64_t due; /* nothing of those that wait is due earlier; 0: nothing waits */
 };
 
 void flights_init(struct flights *flights);
@@ -29,8 +27,11 @@ void flights_add(struct front *front, const char *line, size_t length);
 /* Sends what may go. */
 void flights_pump(struct front *front);
 
-/* Answers what has waited too long; for when `due` has come. */
+/* Answers what has waited too long. */
 void flights_expire(struct front *front);
+
+/* When one of those that wait is due, to go or to be answered; 0: none is. */
+int64_t flights_due(const struct front *front);
 
 /* Answers all that wait for the server. */
 void flights_fail_waiting(struct front *front, const char *why);

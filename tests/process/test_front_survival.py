@@ -198,7 +198,7 @@ def test_E6_a_server_that_does_not_come_up_is_an_error_in_time(scene):
 
 
 def test_E6_a_server_that_does_not_come_back_is_an_error_in_time(scene):
-    front = begin(scene, "--ready-timeout-ms", "300", "--stop-grace-ms", "50")
+    front = begin(scene, "--ready-timeout-ms", "2000", "--stop-grace-ms", "50")
     scene.make_deaf()
     assert front.call("die", limit=15)["error"]["code"] == -32000
     for request in [front.begin("tools/list") for _ in range(3)]:  # it is gone when they are asked

@@ -431,18 +431,6 @@ void call_resume(struct mcp_request *request) {
 
 /* ---- what editors say ---- */
 
-bool call_editor_request(struct editor *editor, const struct rpc_message *message) {
-    static const char *const methods[] = {"sampling/createMessage", "elicitation/create",
-                                          "roots/list"};
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if (strcmp(methods[i], message->method) == 0) {
-            input_ask(editor, message);
-            return true;
-        }
-    }
-    return false;
-}
-
 static struct call *call_named(const struct editor *editor, const json_t *params) {
     const json_t *number = json_object_get(params, "call");
     struct call *call =

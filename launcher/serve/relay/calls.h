@@ -53,8 +53,7 @@ struct call *call_find(const struct serve *serve, const struct mcp_session *sess
 /* The client does not want it any more. */
 void call_cancel(struct call *call, const char *reason);
 
-/* What editors say about calls; false: they said something that is no business of calls. */
-bool call_editor_request(struct editor *editor, const struct rpc_message *message);
+/* What editors say about calls. */
 void call_editor_notification(struct editor *editor, const struct rpc_message *message);
 /* Passes a result on as the bytes that came. False: it has to be looked at as a message. */
 bool call_pass_on(struct editor *editor, const struct scan *scan);
@@ -72,7 +71,7 @@ void calls_end(struct serve *serve);
 
 void calls_init(struct serve *serve);
 
-/* ---- for input.c ---- */
+/* ---- for client_input.c ---- */
 
 struct call *call_by_number(const struct serve *serve, int64_t number);
 
@@ -92,10 +91,10 @@ void call_detach(struct call *call);
 /* Sends a message on the call's stream. */
 bool call_event(struct call *call, const struct buffer *message);
 
-/* ---- input.c ---- */
+/* ---- client_input.c ---- */
 
-/* A request of an editor for the client of a call. */
-void input_ask(struct editor *editor, const struct rpc_message *message);
+/* A request of an editor for the client of a call; false: it is for nobody. */
+bool input_ask(struct editor *editor, const struct rpc_message *message);
 
 /* A legacy client's response to such a request; false: nobody asked. */
 bool input_response(struct serve *serve, const struct mcp_session *session,

@@ -188,19 +188,21 @@ static void remove_input(struct call *call, const struct client_input *input) {
     *at = input->next;
 }
 
-void input_ask(struct editor *editor, const struct rpc_message *message) {
+bool input_ask(struct editor *editor, const struct rpc_message *message) {
     const json_t *number = json_object_get(message->params, "call");
     struct call *call =
         json_is_integer(number) ? call_by_number(editor->serve, json_integer_value(number)) : NULL;
-    const char *name = inputs[kind_of(message->method)].name;
+    int kind = kind_of(message->method);
     struct client_input *input;
+    if (kind < 0)
+        return false;
     if (!call || call->editor != editor) {
         editor_refuse(editor, message->id, RPC_INVALID_PARAMS, "there is no such call (any more)",
                       NULL);
     } else if (!can_give(call, message->method)) {
         editor_refuse(editor, message->id, MCP_MISSING_CAPABILITY,
                       "the client of this call has not declared that it can do this",
-                      json_pack("{s:{s:{}}}", "requiredCapabilities", name));
+                      json_pack("{s:{s:{}}}", "requiredCapabilities", inputs[kind].name));
     } else if (!(input = add(call, message))) {
         editor_refuse(editor, message->id, RPC_INTERNAL_ERROR, "out of memory", NULL);
     } else if (!call->modern) {
@@ -214,6 +216,7 @@ void input_ask(struct editor *editor, const struct rpc_message *message) {
     } else if (call->connection) {
         park(call);
     }
+    return true;
 }
 
 /* ---- legacy: what clients answer ---- */

@@ -199,7 +199,7 @@ static void on_request(struct editor *editor, const struct rpc_message *message)
         hello(editor, message);
     else if (!editor->greeted)
         editor_refuse(editor, message->id, RPC_INVALID_REQUEST, "editor/hello comes first", NULL);
-    else if (!call_editor_request(editor, message))
+    else if (!input_ask(editor, message))
         editor_refuse(editor, message->id, RPC_METHOD_NOT_FOUND, "this server knows no such method",
                       NULL);
 }
