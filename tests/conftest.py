@@ -57,6 +57,8 @@ def nothing_left(request):
         process.stop()
     harness.release_ports(claimed)
     if getattr(request.node, "tether_failed", False):
+        for clean in harness.Process.at_failure:
+            clean()
         harness.end_strays(allowed, limit=0)  # left behind by its failure, which says enough
         return
     strays = harness.end_strays(allowed)

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from editor import ROOT, complaints, editor, make_project
+from editor import ROOT, START_LIMIT, complaints, editor, make_project
 
 # Runs inside the editor, as a plugin of the test's own beside Tether, and prints what it sees.
 PROBE = '''@tool
@@ -54,7 +54,7 @@ def add_probe(project):
 
 def test_editor_opens_and_closes_with_the_addon_and_no_complaint(tmp_path):
     with editor(make_project(str(tmp_path / "p")), "--quit-after", "30", "--verbose") as run:
-        assert run.wait() == 0, run.output
+        assert run.wait(START_LIMIT) == 0, run.output
         assert "Unloading addon: res://addons/tether/plugin.cfg" in run.output
         assert complaints(run.output) == []
 
@@ -66,7 +66,7 @@ def test_class_works_and_plugin_is_disabled_and_enabled(tmp_path):
         version = file.read().strip()
     with editor(project, "--verbose") as run:
         run.expect("^probe done")
-        assert run.wait() == 0
+        assert run.wait(START_LIMIT) == 0
         for line in ("version=" + version, "port=9123", 'heard=["ready"]', "api=true"):
             assert line in run.output.splitlines(), run.output
         states = [line for line in run.output.splitlines() if line.startswith("enabled=")]
@@ -81,7 +81,7 @@ def test_every_part_of_the_class_is_documented(tmp_path):
     out = tmp_path / "doc"
     out.mkdir()
     with editor(project, "--doctool", str(out), "--gdextension-docs") as run:
-        run.wait()
+        run.wait(START_LIMIT)
     skeleton = xml.parse(str(next(out.rglob("TetherServer.xml")))).getroot()
     ours = xml.parse(os.path.join(ROOT, "gdextension/doc_classes/TetherServer.xml")).getroot()
     accessors = {member.get(key) for member in skeleton.iter("member") for key in ("getter", "setter")}
@@ -110,6 +110,6 @@ def test_unusable_library_is_told_in_one_plain_sentence(tmp_path, library):
         with open(settings, "w") as file:
             file.write(text.replace("tether_entry", "no_such_entry"))
     with editor(make_project(str(tmp_path / "p"), addon), "--quit-after", "30") as run:
-        run.wait()
+        run.wait(START_LIMIT)
         assert complaints(run.output)
         assert "Tether: the extension is not loaded." in run.output

@@ -182,5 +182,5 @@ def test_A1_editor_that_restarts_finds_the_server_under_its_new_pid(tmp_path, st
         wait_gone(successor)
         wait_gone(after["daemon"]["pid"])
         assert subject.ports_are_free()
-        scene.process.wait()
+        scene.process.wait(editor.START_LIMIT)
         assert editor.complaints(scene.process.output) == []

@@ -145,8 +145,7 @@ def test_F5_sockets_that_the_launcher_holds_refuse_nobody(scene):
             client.sendall(b"GET / HTTP/1.0\r\n\r\n")
             text = client.makefile().read()
         answers = {text.split()[-1]} if text else answers  # cut off by the end of the first
-    server.wait_state("ready")
-    assert answers == {str(server.server_pid())}
+    assert answers == {str(server.wait_another(first))}
     server.stop()
 
 

@@ -138,6 +138,7 @@ class Process:
     """A program under test, with all that it prints. Use as a context manager, or end it by stop."""
 
     running = []
+    at_failure = []  # what is to be called when a test has failed
 
     def __init__(self, argv, env=None, **options):
         environment = dict(os.environ)

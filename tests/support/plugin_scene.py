@@ -153,6 +153,14 @@ class Server:
     def wait_state(self, state, limit=LIMIT):
         return self.expect("state", limit, state=state)
 
+    def wait_another(self, pid):
+        """Waits until a server other than this one is ready, and returns its pid. A state may be told
+        again, with news of sessions, so that the first "ready" may still be that of the old one."""
+        while True:
+            self.wait_state("ready")
+            if self.server_pid() not in (0, pid):
+                return self.server_pid()
+
     def states(self, with_starting=False):
         """All states it was ever told in, in order, each once in a row. Starting only if asked for: how
         often a quick server is seen at it is up to chance."""
@@ -265,13 +273,17 @@ class Scene:
         found.reach = 'Engine.get_meta(&"subject").get_ref()'
         return found
 
+    def drop_servers(self):
+        """So that those of a test that failed do not come back in the next one."""
+        self.run("driver.servers.clear()")
+
     def quit(self):
         """Closes the editor as its user would; returns its complaints."""
         self.post("EditorInterface.get_base_control().get_tree().quit()")
         return self.wait_closed()
 
     def wait_closed(self):
-        status = self.process.wait()
+        status = self.process.wait(editor.START_LIMIT)
         assert status == 0, "exit status %d\n%s" % (status, self.process.output[-4000:])
         return editor.complaints(self.process.output)
 
@@ -294,7 +306,9 @@ def shared_scene(folder, **options):
     os.mkdir(state_dir, 0o700)
     scene = Scene(os.path.join(folder, "p"), state_dir, **options)
     Process.running.remove(scene.process)  # what is in that list ends with each test
+    Process.at_failure.append(scene.drop_servers)
     yield scene
+    Process.at_failure.remove(scene.drop_servers)
     Process.running.append(scene.process)
     try:
         assert scene.quit() == []

@@ -182,7 +182,7 @@ class ToolsEditor:
         scan, at which the engine itself leaves objects behind now and then."""
         self.until("editor_state", lambda state: "scans" not in state.get("busy", ""))
         self.request(op="quit")
-        status = self.process.wait()
+        status = self.process.wait(START_LIMIT)
         assert status == 0, (status, self.process.output[-3000:])
         return [line for line in complaints(self.process.output)
                 if not any(part in line for part in expected)]
