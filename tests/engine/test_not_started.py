@@ -127,7 +127,8 @@ def test_A1_A10_editor_with_a_window_has_its_server_unasked(tmp_path, state_dir,
         subject.wait_state("ready")
         pid, daemon = subject.server_pid(), subject.daemon_pid()
         scene.post("EditorInterface.get_base_control().get_tree().quit()")
-        assert scene.process.wait(editor.START_LIMIT) == 0
+        status = scene.process.wait(editor.START_LIMIT)
+        assert status == 0, (status, scene.process.output[-4000:])
         wait_gone(pid)
         wait_gone(daemon)
         assert subject.ports_are_free()
