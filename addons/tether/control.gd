@@ -165,7 +165,7 @@ func _give_settings() -> void:
 	_given = Settings.read(_warnings)
 	Settings.apply(_given, server)
 	for warning: String in _warnings:
-		push_warning("Tether: ", warning)
+		push_warning("Tether: ", Words.text(warning))
 
 
 func _note_launch() -> void:
@@ -235,7 +235,7 @@ func _on_failed(_code: int, message: String) -> void:
 	var lines: PackedStringArray = message.split("\n", false)
 	for index: int in lines.size(): # below the first are the server's own last ones
 		logged.emit("stdout" if index else "launcher", lines[index])
-	_tell_refusal.call_deferred(message) # once the state, if it is another one now, has come, too
+	_tell_refusal.call_deferred(Words.lines(message)) # once the state, if it is another one now, has come, too
 
 
 ## What was asked for was not done, but the server is as well as before.

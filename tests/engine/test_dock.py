@@ -290,6 +290,43 @@ def test_log_is_filtered_paused_copied_and_cleared(dock):
     assert settled(dock, 'fake.say("stdout", "five")') == ["five"]
 
 
+# Markup, a line end, what turns the direction of writing, and what only terminals understand.
+ODD = "[b]bold[/b]\u202e\u2066\u2028\u0085\x1b[31mred\x1b]0;title\x07\x9b\nforged\u200b\ufeff"
+SHOWN = "[b]bold[/b]\\u202e\\u2066\\u2028\\x85red\\x9b\\x0aforged\\u200b\\ufeff"
+PROGRAM = "run\u202e[i]\n"
+
+
+def test_L4_names_of_others_are_harmless_to_look_at(dock):
+    dock.be_ready([{"role": "editor", "pid": 99, "project": ODD, "link": "connected"}, {"role": "front", "pid": 98, "project": ODD, "link": "away\u202e"}])
+    dock.run('var status = control.get_status().duplicate(true)\nstatus["owner"] = {"pid": 99, "alive": true}\n'
+             'status["server"]["command"] = [%s]\nstatus["server"]["builtin"] = false\nfake.be("ready", status)' % json.dumps(PROGRAM))
+    texts = "\n".join(dock.texts())
+    assert SHOWN + " (99)" in texts and "AI client in " + SHOWN + " (98), away\\u202e" in texts and "run\\u202e[i]\\x0a" in texts
+    assert "Stays up for this editor, %s and 2 AI clients." % SHOWN in texts
+    shown = texts + dock.run('return "".join(dock.find_children("*", "Control", true, false).map(func(each): return each.tooltip_text))')
+    assert not [letter for letter in shown if letter in ODD and not letter.isprintable() and letter != "\n"]
+    dock.press("Stop the server")
+    asked = dock.run('return dock.find_children("*", "ConfirmationDialog", true, false)[0].dialog_text')
+    assert SHOWN in asked and "\u202e" not in asked
+    dock.run('dock.find_children("*", "ConfirmationDialog", true, false)[0].hide()')
+
+
+def test_L4_troubles_of_others_are_harmless_to_look_at(dock):
+    dock.be("failed", {**FAILED, "server": {**FAILED["server"], "reason": "it said:\n" + ODD}})
+    assert dock.texts()[1:3] == ["It said:", SHOWN.replace("\\x0a", "\n")]
+    dock.be("blocked", {**BLOCKED, "holder": {**BLOCKED["holder"], "executable": "/bin/" + ODD, "command": ODD}})
+    assert "It is held by process 4711, /bin/%s. Tether does not touch it." % SHOWN in dock.texts() and SHOWN in dock.texts()
+    dock.be("off", {"message": ODD})
+    assert "Not started: " + SHOWN in dock.texts()
+    dock.be("ready")
+    dock.run('fake.failed.emit(3, %s)\nawait driver.get_tree().process_frame' % json.dumps(ODD))
+    assert "\u202e" not in "".join(dock.told()) and dock.told()[-1] == "Tether: " + SHOWN.split("\\x0a")[0]
+
+
+def test_L4_lines_of_the_log_are_harmless_to_look_at(dock):
+    assert settled(dock, 'fake.say("stdout", %s)\nfake.say("stderr", "a\tb")' % json.dumps(ODD)) == [SHOWN, "a\tb"]
+
+
 def test_log_of_before_is_there_and_a_new_start_begins_a_new_one(dock):
     dock.run('fake.lines = PackedStringArray(["of before"])\n'
              'dock.get_parent().remove_child(dock)\ncontrol.get_parent().add_child(dock)')

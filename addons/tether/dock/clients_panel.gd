@@ -87,15 +87,15 @@ func _show_client() -> void:
 	_result.visible = false
 	_copy.disabled = client.is_empty()
 	_choice.visible = not client.is_empty()
-	_place.text = "Goes into " + _short(client.get("path", ""))
-	_place.tooltip_text = client.get("path", "")
+	_place.text = "Goes into " + Words.text(_short(client.get("path", "")))
+	_place.tooltip_text = Words.text(client.get("path", ""))
 	_place.visible = client.get("path", "") != ""
 	_write.visible = client.get("can_write", false)
 	_shown_for = _control.get_url()
 	if client.is_empty():
 		_snippet.text = _shown_for
 		return
-	_write.tooltip_text = "Add this to %s; what is there stays, and a copy is kept." % client.get("path", "")
+	_write.tooltip_text = "Add this to %s; what is there stays, and a copy is kept." % Words.text(client.get("path", ""))
 	_snippet.text = _generator.call("snippet", client["id"], _shown_for, _control.get_launcher_path(),
 			_control.get_ws_port())
 
@@ -138,6 +138,6 @@ func _on_write() -> void:
 
 
 func _tell(said: String, color: StringName) -> void:
-	_result.text = said.strip_edges()
+	_result.text = Words.lines(said).strip_edges()
 	_result.visible = true
 	_result.add_theme_color_override(&"font_color", get_theme_color(color, &"Editor"))

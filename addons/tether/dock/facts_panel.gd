@@ -54,7 +54,7 @@ func refresh() -> void:
 	var own_pid: int = OS.get_process_id()
 	var pid: int = Words.number(server.get("pid"))
 	var command: PackedStringArray = Words.running_command(server, _control.server.get("command"))
-	_show_fact("Server", Words.command(command) + (" (%d)" % pid if pid else ""), " ".join(command))
+	_show_fact("Server", Words.command(command) + (" (%d)" % pid if pid else ""), Words.text(" ".join(command)))
 	_show_fact("Ports", Words.ports(server))
 	_show_fact("Owner", Words.owner(status, own_pid))
 	_show_fact("Used by", "\n".join(Words.session_names(status, own_pid)))

@@ -3,6 +3,8 @@ extends RefCounted
 ## The last lines of the log. Lines are numbered from 0 without end; number N stands in place
 ## N modulo the size. Adding a line costs the same however many there are.
 
+const Printable: GDScript = preload("../tools/printable.gd")
+
 enum Stream { OUT, ERROR, LAUNCHER }
 
 const STREAMS: Dictionary[String, Stream] = {
@@ -44,7 +46,7 @@ func set_size(size: int) -> void:
 
 func add(stream: String, line: String) -> void:
 	_put(STREAMS.get(stream, Stream.OUT),
-			line if line.length() <= MAX_LENGTH else line.left(MAX_LENGTH) + " …")
+			Printable.line(line if line.length() <= MAX_LENGTH else line.left(MAX_LENGTH) + " …"))
 
 
 func get_line(number: int) -> String:

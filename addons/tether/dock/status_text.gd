@@ -1,6 +1,9 @@
 @tool
 extends RefCounted
-## A server's status in words. Pure: what is asked goes in, what is shown comes out.
+## A server's status in words. Pure: what is asked goes in, what is shown comes out, harmless to look at
+## whatever others call themselves.
+
+const Printable: GDScript = preload("../tools/printable.gd")
 
 ## How a state is to be taken at a glance.
 enum Tone { QUIET, BUSY, GOOD, WARNING, BAD }
@@ -50,7 +53,7 @@ static func headline(state: String, status: Dictionary) -> String:
 	var port: int = number(dictionary(status, "holder").get("port"))
 	if state == "blocked" and port > 0:
 		return "Port %d taken" % port
-	return HEADLINES.get(state, state.capitalize())
+	return HEADLINES.get(state, Printable.line(state.capitalize()))
 
 
 ## Why the server lives, or why it does not.
@@ -108,10 +111,10 @@ static func sentence(message: String) -> String:
 ## What went wrong, as told by whoever saw it: a sentence, and then perhaps lines of the log.
 static func trouble(status: Dictionary) -> String:
 	if text(status.get("state")) == "failed" and text(status.get("client_state")) == "failed":
-		var said: String = text(dictionary(status, "server").get("reason"))
+		var said: String = lines(dictionary(status, "server").get("reason"))
 		if said:
 			return said
-	return text(status.get("message"))
+	return lines(status.get("message"))
 
 
 static func last_exit(status: Dictionary) -> String:
@@ -134,7 +137,7 @@ static func owner(status: Dictionary, own_pid: int) -> String:
 		words = "this editor (%d)" % pid
 	for session: Dictionary in sessions(status):
 		if number(session.get("pid")) == pid and pid != own_pid and text(session.get("project")):
-			words = "%s (%d)" % [session["project"], pid]
+			words = "%s (%d)" % [text(session["project"]), pid]
 	return words + (", dead" if described.get("alive") is bool and not described["alive"] else "")
 
 
@@ -200,7 +203,8 @@ static func running_command(server: Dictionary, set_here: PackedStringArray) -> 
 	if server.get("builtin") is bool and server["builtin"]:
 		return []
 	if server.get("command") is Array:
-		return PackedStringArray((server["command"] as Array).map(text))
+		return PackedStringArray((server["command"] as Array).map(func(word: Variant) -> String:
+				return str(word) if word is String else ""))
 	return set_here
 
 
@@ -208,7 +212,7 @@ static func running_command(server: Dictionary, set_here: PackedStringArray) -> 
 static func command(words: PackedStringArray) -> String:
 	if words.is_empty():
 		return "built in"
-	return " ".join(PackedStringArray([words[0].get_file()]) + words.slice(1))
+	return text(" ".join(PackedStringArray([words[0].get_file()]) + words.slice(1)))
 
 
 static func restarts(count: int) -> String:
@@ -217,7 +221,8 @@ static func restarts(count: int) -> String:
 
 ## A trouble in a few words, for a toast.
 static func brief(state: String, status: Dictionary) -> String:
-	var program: String = text(dictionary(status, "holder").get("executable")).get_file()
+	var executable: Variant = dictionary(status, "holder").get("executable")
+	var program: String = text((executable as String).get_file()) if executable is String else ""
 	if state == "blocked" and program:
 		return "%s by %s" % [headline(state, status), program]
 	var said: String = trouble(status).get_slice("\n", 0).trim_suffix("; its last lines:")
@@ -268,14 +273,19 @@ static func dimmed(color: Color) -> Color:
 	return Color(color, color.a * 0.7)
 
 
-# What comes from a daemon of another version may be anything: these three never fail.
+# What comes from a daemon of another version may be anything: these four never fail.
 
 static func dictionary(from: Dictionary, key: String) -> Dictionary:
 	return from[key] if from.get(key) is Dictionary else {}
 
 
+## One line of it.
 static func text(value: Variant) -> String:
-	return value if value is String or value is StringName else ""
+	return Printable.line(str(value)) if value is String or value is StringName else ""
+
+
+static func lines(value: Variant) -> String:
+	return Printable.lines(str(value)) if value is String or value is StringName else ""
 
 
 static func number(value: Variant) -> int:
