@@ -14,7 +14,6 @@ const Words := preload("words.gd")
 const SLICE_USEC: int = 8000
 ## How long a tool waits for a scan of the files before it says that the editor is busy.
 const SCAN_MSEC: int = 3000
-const FORBIDDEN: Array[String] = ["res://addons/tether", "res://.godot", "res://.git"]
 
 var plugin: EditorPlugin
 var messages: LogBuffer
@@ -229,22 +228,14 @@ func press_shortcut(action: StringName) -> bool:
 # ---- files -------------------------------------------------------------------------------------
 
 
-## The path in its plain form, or "" with [param problem]["error"] set.
+## The plain form of a path that is to be read, or "" with [param problem]["error"] set.
 func project_path(path: String, problem: Dictionary) -> String:
-	return Places.plain(path, problem)
+	return Places.readable(path, problem)
 
 
 ## The same for a path that is to be written.
 func writable_path(path: String, problem: Dictionary) -> String:
-	var plain: String = project_path(path, problem)
-	for folder: String in FORBIDDEN:
-		if plain.to_lower() == folder or plain.to_lower().begins_with(folder + "/"):
-			problem["error"] = "Tools do not write into '%s'." % folder
-			return ""
-	if plain.to_lower() in ["res://project.godot", "res://"]:
-		problem["error"] = "Tools do not write 'project.godot' as a file; use project_settings_set."
-		return ""
-	return plain
+	return Places.writable(path, problem)
 
 
 ## A sentence for a path that does not exist, with the names that do.

@@ -83,13 +83,13 @@ func _find(arguments: Dictionary, problem: Dictionary) -> Array[String]:
 		for name: String in DirAccess.get_files_at(folder):
 			var path: String = folder.path_join(name)
 			if not name.get_extension() in ["import", "uid"] and pattern.search(path.trim_prefix(start).trim_prefix("/")) != null and \
-					not (root.is_link(path) and Places.leads_out(path)):
+					not Places.is_secret(path) and not (root.is_link(path) and Places.readable(path, {}).is_empty()):
 				found.append(path)
 		for name: String in DirAccess.get_directories_at(folder):
 			var sub: String = folder.path_join(name)
 			if not name.begins_with(".") and not FileAccess.file_exists(sub.path_join(".gdignore")) and \
 					(arguments["addons"] or sub != "res://addons" or start.begins_with("res://addons")) and \
-					not (root.is_link(sub) and Places.leads_out(sub)):
+					not (root.is_link(sub) and Places.readable(sub, {}).is_empty()):
 				open.append(sub)
 		await context.breathe()
 	found.sort()

@@ -6,12 +6,18 @@ extends RefCounted
 
 
 const Context := preload("context.gd")
+const Places := preload("places.gd")
 
 
 ## Writes [param after] if the file still holds [param before]; null stands for no file.
 func replace(path: String, before: Variant, after: Variant) -> void:
 	if read(path) != before:
 		push_warning("Tether: '%s' changed in the meantime and is left as it is." % path)
+		return
+	# What the path leads to may be another place than when the tool was called, or the action made.
+	var problem: Dictionary = {}
+	if Places.writable(path, problem).is_empty():
+		push_warning("Tether: '%s' is left as it is. %s" % [path, problem["error"]])
 		return
 	if after == null:
 		DirAccess.remove_absolute(path)

@@ -25,7 +25,7 @@ func create(type: String, problem: Dictionary) -> Node:
 		return ClassDB.instantiate(type)
 	var path: String = ""
 	if type.begins_with("res://"):
-		path = Places.plain(type, problem)
+		path = Places.readable(type, problem)
 		if path.is_empty():
 			return null
 	var names: Array = Array(ClassDB.get_inheriters_from_class("Node"))
@@ -137,6 +137,9 @@ func decode(change: Dictionary, json: Variant, problem: Dictionary) -> bool:
 	if change["info"]["usage"] & PROPERTY_USAGE_READ_ONLY:
 		problem["error"] = "The property '%s' cannot be set." % change["property"]
 		return false
+	problem.merge(_why_not_set(change))
+	if problem.has("error"):
+		return false
 	var codec: VariantJson = _context.codec()
 	var sub: PackedStringArray = change["sub"]
 	if sub.is_empty():
@@ -147,6 +150,17 @@ func decode(change: Dictionary, json: Variant, problem: Dictionary) -> bool:
 		problem["error"] = "Property '%s': %s" % [":".join([change["property"]] + Array(sub)), codec.error]
 		return false
 	return true
+
+
+## An error if a change sets what is not to be set, or something in a file that tools do not write: the
+## file is saved with the scene.
+func _why_not_set(change: Dictionary) -> Dictionary:
+	var object: Object = change["object"]
+	var why: String = Types.why_not_set(object, change["property"])
+	var problem: Dictionary = {"error": why} if not why.is_empty() else {}
+	if object is Resource and not object.resource_path.is_empty():
+		Places.writable(object.resource_path.get_slice("::", 0), problem)
+	return problem
 
 
 ## A copy of a value of the engine with one part of it changed: x of a position, basis:x:y of a transform.

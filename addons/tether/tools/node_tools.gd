@@ -13,6 +13,10 @@ const Words := preload("words.gd")
 ## Methods that would pull the rug from under the editor.
 const FORBIDDEN_METHODS: Array[String] = ["free", "queue_free", "set_script", "set_owner", "_notification", "notification",
 		"propagate_notification", "replace_by", "cancel_free", "request_ready", "set_scene_file_path"]
+## Methods that only do something else, for which the rules of that something would not hold.
+const INDIRECT_METHODS: Array[String] = ["set", "set_deferred", "set_indexed", "set_thread_safe", "set_deferred_thread_group",
+		"call", "callv", "call_deferred", "call_thread_safe", "call_deferred_thread_group", "propagate_call", "rpc", "rpc_id",
+		"set_download_file"]
 const LONGEST_LIST: int = 100
 
 var _context: Context
@@ -359,6 +363,9 @@ func _call_method(arguments: Dictionary) -> Dictionary:
 func _method_of(node: Node, method: String, problem: Dictionary) -> Dictionary:
 	if method in FORBIDDEN_METHODS:
 		problem["error"] = "'%s' would break the editor's hold on the node. Use node_remove, script_attach or the other tools." % method
+		return {}
+	if method in INDIRECT_METHODS:
+		problem["error"] = "'%s' only leads to something else. Set properties with node_set, and call methods by their own names." % method
 		return {}
 	var found: Dictionary = {}
 	var names: Array[String] = []

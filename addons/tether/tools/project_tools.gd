@@ -3,7 +3,9 @@ extends RefCounted
 ## The tools about the project: settings, input map, autoloads, running the game.
 
 const Context := preload("context.gd")
+const GuardedSettings := preload("guarded_settings.gd")
 const InputEvents := preload("input_events.gd")
+const SavedFiles := preload("saved_files.gd")
 const Schema := preload("schema.gd")
 const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
@@ -24,7 +26,7 @@ func get_tools() -> Array[Dictionary]:
 				"description": "Project settings: those that differ from their defaults, one by name, or all below a prefix.",
 				"input": Schema.object(Schema.paged({"name": Schema.text("A setting, or a prefix such as 'display/window/'.", "")}, 60))},
 		{"name": "project_settings_set", "idempotent": true, "call": _set_settings,
-				"description": "Changes project settings and saves them; null puts a setting back to its default. Undoable.",
+				"description": "Changes project settings and saves them; null puts a setting back to its default. Undoable. Not those that start programs or run code with the editor.",
 				"input": Schema.object({"settings": Schema.map("Values by the setting's name."),
 					"create": Schema.flag("Allow settings that do not exist yet.")}, ["settings"])},
 		{"name": "project_input_map", "destructive": true, "call": _input_map,
@@ -106,6 +108,8 @@ func _set_settings(arguments: Dictionary) -> Dictionary:
 	for name: String in arguments["settings"]:
 		if name.begins_with("input/") or name.begins_with("autoload/"):
 			return Context.failure("'%s' is changed with %s." % [name, "project_input_map" if name.begins_with("input/") else "project_autoloads"])
+		if not GuardedSettings.why_kept(name).is_empty():
+			return Context.failure(GuardedSettings.why_kept(name))
 		if not known.has(name) and not arguments["create"]:
 			return Context.failure("There is no setting '%s'.%s (\"create\": true makes a new one.)" % [name, Words.suggest(name, known.keys())])
 		var json: Variant = arguments["settings"][name]
@@ -242,6 +246,9 @@ func _run_game(arguments: Dictionary) -> Dictionary:
 	var root: Node = _context.scene()
 	if root != null and root.scene_file_path.is_empty():
 		return Context.failure("The edited scene has no file yet, and running saves it; save it first with scene_save.")
+	var why_not: String = SavedFiles.why_not(root) if root != null else ""
+	if not why_not.is_empty():
+		return Context.failure(why_not)
 	var path: String = scene
 	var problem: Dictionary = {}
 	if scene == "main":
@@ -268,7 +275,7 @@ func _run_game(arguments: Dictionary) -> Dictionary:
 		return Context.failure("The game did not start; editor_log may say why.")
 	var result: Dictionary = {"running": path}
 	if DisplayServer.get_name() == "headless" and not str(ProjectSettings.get_setting(RUN_ARGUMENTS, "")).contains("--headless"):
-		result["note"] = "This editor has no window, but the game opens one. If it cannot, put '--headless' into the setting %s and restart the editor." % RUN_ARGUMENTS
+		result["note"] = "This editor has no window, but the game opens one. If it cannot, the user puts '--headless' into the setting %s and restarts the editor." % RUN_ARGUMENTS
 	return result
 
 

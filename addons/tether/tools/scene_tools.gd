@@ -3,6 +3,7 @@ extends RefCounted
 ## The tools about whole scenes.
 
 const Context := preload("context.gd")
+const SavedFiles := preload("saved_files.gd")
 const Schema := preload("schema.gd")
 const Words := preload("words.gd")
 const NodeEdits := preload("node_edits.gd")
@@ -156,6 +157,9 @@ func _save(arguments: Dictionary) -> Dictionary:
 	var path: String = _context.writable_path(root.scene_file_path if target.is_empty() else target, problem)
 	if path.is_empty() or not _may_be_scene(path, arguments["overwrite"] or path == root.scene_file_path, problem):
 		return problem
+	var why_not: String = SavedFiles.why_not(root)
+	if not why_not.is_empty():
+		return Context.failure(why_not)
 	var before: int = FileAccess.get_modified_time(path)
 	var mark: int = _context.messages.mark()
 	# Without a window there is nothing to make a preview from.

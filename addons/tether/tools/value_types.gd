@@ -5,6 +5,14 @@ extends RefCounted
 
 const FREE: Dictionary = {"type": TYPE_NIL}
 
+## Properties that no value sets, by the class that has them: they decide where something is saved, or
+## what belongs to what.
+const NOT_SET: Dictionary[String, Array] = {
+	"Resource": ["resource_path", "resource_scene_unique_id"],
+	"Node": ["scene_file_path", "owner", "multiplayer"],
+	"HTTPRequest": ["download_file"],
+}
+
 static var _tags: Dictionary[String, int] = {}
 
 
@@ -75,6 +83,14 @@ static func property_of(object: Object, name: String) -> Dictionary:
 						"script": current.get_typed_script()}
 			return info
 	return {}
+
+
+## Why a value cannot be given to a property, or "".
+static func why_not_set(object: Object, name: String) -> String:
+	for type: String in NOT_SET:
+		if object.is_class(type) and name in NOT_SET[type]:
+			return "The property '%s' is not set by tools: it decides where something is saved, or what it belongs to." % name
+	return ""
 
 
 static func property_names(object: Object) -> Array[String]:

@@ -520,7 +520,7 @@ func _named_object(path: String, expected: Dictionary) -> Object:
 
 func _load(given: String) -> Object:
 	var problem: Dictionary = {}
-	var path: String = given if given.contains("::") and ResourceLoader.has_cached(given) else Places.plain(given, problem)
+	var path: String = given if given.contains("::") and ResourceLoader.has_cached(given) else Places.readable(given, problem)
 	if path.is_empty():
 		return _fail(problem["error"])
 	if not ResourceLoader.exists(path):
@@ -575,6 +575,8 @@ func _build_resource(json: Dictionary) -> Object:
 		var info: Dictionary = Types.property_of(value, name)
 		if info.is_empty():
 			return _fail("%s has no property '%s'.%s" % [type, name, Words.suggest(name, Types.property_names(value))])
+		if not Types.why_not_set(value, name).is_empty():
+			return _fail(Types.why_not_set(value, name))
 		value.set(name, _decode(properties[name], info))
 	return value if error.is_empty() else null
 
