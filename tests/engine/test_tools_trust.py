@@ -73,6 +73,129 @@ def inside(tools, path):
     return os.path.join(tools.project, path.removeprefix("res://"))
 
 
+# ---- L1: checks ----------------------------------------------------------------------------------
+
+CHECKED = {
+    "static_init": "@tool\nextends RefCounted\n" + INIT % "self",
+    "static_variable": "@tool\nextends RefCounted\nstatic var made: FileAccess = " + RUN % "self" + "\n",
+    "inner_class": "@tool\nextends RefCounted\nclass Inner:\n\tstatic var made: FileAccess = " + RUN % "self" + "\n",
+    "named": "@tool\nclass_name Checked\nextends RefCounted\nvar own: Checked = null\n" + INIT % "self",
+    "behind_a_comment": "# not yet: extends\n\n\t\n@icon(\"res://a.svg\")\n@tool # now\nextends RefCounted\n" + INIT % "self",
+    "behind_odd_texts": "@icon(\")\\\"#\") @tool\nextends RefCounted\n" + INIT % "self",
+    "behind_a_text_of_two_lines": "@icon(\"\n#\") @tool\nextends RefCounted\n" + INIT % "self",
+    "in_one_line": "@tool extends RefCounted\n" + INIT % "self",
+    "in_a_comment": "# @tool is not for this one\nextends RefCounted\nconst SAID: String = \"@tool\"\n",
+    "preload_of_a_script": 'extends RefCounted\nconst TOOL: GDScript = preload("res://eager/tool.gd")\n',
+    "preload_by_a_relative_path": "extends RefCounted\nconst TOOL: GDScript = preload('''eager/tool.gd''')\n",
+    "extends_a_script": 'extends "res://eager/tool.gd"\n',
+    "extends_an_heir": 'extends "res://eager/heir.gd"\n',
+    "extends_a_class": "extends Eager\n",
+    "uses_a_class": "extends RefCounted\nvar friend: Eager = null\n",
+    "preload_of_a_resource": 'extends RefCounted\nconst MADE: Resource = preload("res://eager/made.tres")\n',
+    "preload_of_what_has_a_resource": 'extends RefCounted\nconst OUTER: Resource = preload("res://eager/outer.tres")\n',
+    "preload_of_what_preloads": 'extends "res://eager/holder.gd"\nvar other: Resource = HELD\n',
+    "preload_of_a_script_inside": 'extends RefCounted\nconst IN: Resource = preload("res://eager/inside.tres")\n',
+    "preload_of_an_inline_script": 'extends RefCounted\nconst IN: Resource = preload("res://eager/inline.tres")\n',
+    "preload_of_a_scene": 'extends RefCounted\nconst SCENE: PackedScene = preload("res://eager/scene.tscn")\n',
+    "preload_of_plain_data": 'extends RefCounted\nconst SWORD: Item = preload("res://calm/sword.tres")\nvar price: int = SWORD.price\n',
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_L1_a_check_runs_nothing(tools, name):
+    assert tools.call("script_check", path="res://checked.gd", text=CHECKED[name])["ok"] is True
+    assert ran(tools) == []
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_L1_a_check_that_runs_nothing_finds_what_is_wrong(tools, name):
+    text = CHECKED[name] + 'var wrong: int = "x"\n\n\nfunc run() -> void:\n\tmissing()\n'
+    found = tools.call("script_check", path="res://checked.gd", text=text)
+    lines = CHECKED[name].count("\n")
+    assert found["ok"] is False and {entry["line"] for entry in found["errors"]} == {lines + 1, lines + 5}, found
+    assert "missing" in json.dumps(found["errors"]) and "Tether" not in json.dumps(found["errors"])
+    assert ran(tools) == []
+
+
+@pytest.mark.parametrize("line", ["const MADE: FileAccess = " + RUN % "self", "@export_range(0, " + RUN % "self" + ") var a: int = 0",
+                                  "enum Kind { A = " + RUN % "self" + ".get_length() }"])
+def test_L1_a_check_does_not_work_out_what_is_no_constant(tools, line):
+    found = tools.call("script_check", path="res://checked.gd", text="@tool\nextends RefCounted\n" + line + "\n")
+    assert {entry["line"] for entry in found["errors"]} == {3}
+    assert ran(tools) == []
+
+
+def test_L1_a_check_of_what_is_computed_says_that_there_was_none(tools):
+    for text in ('extends RefCounted\nconst MADE: Resource = preload("res://eager/" + "made.tres")\n', 'extends "res://eager/guessed.gd"\n',
+                 'extends RefCounted\nconst MADE: Resource = preload("res://eager/m\\u0061de.tres")\n'):
+        found = tools.call("script_check", path="res://checked.gd", text=text)
+        assert not found["ok"] and "not checked" in found["errors"][0]["message"] and "preloads" in found["errors"][0]["message"]
+    assert ran(tools) == []
+
+
+def test_L1_a_check_does_not_run_what_an_earlier_one_used(tools):
+    """The engine remembers what a path used, also when it did not compile."""
+    tools.call("script_check", path="res://checked.gd", text=CHECKED["preload_of_a_script"] + 'var wrong: int = "x"\n')
+    assert tools.call("script_check", path="res://checked.gd", text="extends RefCounted\n")["ok"]
+    assert ran(tools) == []
+
+
+def test_L1_a_class_cannot_take_the_place_of_the_error_that_stops_a_check(tools):
+    text = CHECKED["extends_a_script"] + "class __TetherRunsNothing:\n\tpass\n"
+    assert tools.call("script_check", path="res://checked.gd", text=text)["ok"]
+    assert ran(tools) == []
+
+
+def test_L1_a_script_is_checked_and_written_without_being_run(tools):
+    tools.call("script_create", path="res://written.gd", text=CHECKED["static_init"])
+    tools.call("script_edit", path="res://written.gd", text=CHECKED["static_variable"])
+    assert "line 2" in tools.refusal("script_edit", path="res://written.gd", text='@tool\nvar a: int = "x"\n' + INIT % "self")
+    assert ran(tools) == []
+
+
+# ---- L1: reading ---------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["eager/made.tres", "eager/outer.tres", "eager/inside.tres", "eager/inline.tres", "eager/object.tres",
+                                  "eager/scene.tscn", "eager/tool.gd", "eager/heir.gd", "eager/holder.gd", "eager/guessed.gd",
+                                  "unseen/library.gdextension"])
+def test_L1_a_resource_that_would_run_is_not_read(tools, name):
+    refused = tools.refusal("resource_read", path="res://" + name)
+    assert "is not read, because that would run code" in refused
+    assert ran(tools) == []
+
+
+def test_L1_a_binary_resource_with_a_script_inside_is_not_read(tools):
+    for flag in ("FLAG_NONE", "FLAG_COMPRESS"):
+        path = "res://packed_%s.res" % flag.lower()
+        tools.run_code('var script := GDScript.new()\nscript.source_code = "@tool\\nextends Resource\\n" + %s\nvar made := Resource.new()\n'
+                       'made.set_meta("filling", range(20000))\nmade.set_meta("script", script)\nResourceSaver.save(made, "%s", ResourceSaver.%s)'
+                       % (json.dumps(INIT % "packed"), path, flag))
+        assert "would run code" in tools.refusal("resource_read", path=path)
+    assert ran(tools) == []
+
+
+def test_L1_a_resource_in_use_whose_script_runs_is_not_looked_into(tools):
+    tools.run_code('Engine.get_main_loop().set_meta("used", load("res://eager/made.tres"))')
+    os.remove(inside(tools, "ran_maker"))
+    assert "would run" in tools.refusal("resource_read", path="res://eager/made.tres")
+    tools.run_code('Engine.get_main_loop().remove_meta("used")')
+    assert ran(tools) == []
+
+
+def test_L1_plain_data_is_read_as_before(tools):
+    sword = tools.call("resource_read", path="res://calm/sword.tres")
+    assert sword["properties"]["price"] == 7 and sword["script"] == "res://calm/item.gd"
+    tools.run_code('var made := Gradient.new()\nResourceSaver.save(made, "res://plain.res", ResourceSaver.FLAG_COMPRESS)')
+    assert tools.call("resource_read", path="res://plain.res")["type"] == "Gradient"
+
+
+def test_L1_the_help_of_a_class_that_runs_is_not_made_by_loading_it(tools):
+    assert "would run code" in tools.refusal("docs_class", name="Eager")
+    assert "would run code" in tools.refusal("docs_method", **{"class": "Eager", "name": "x"})
+    assert tools.call("docs_class", name="Item")["script"] == "res://calm/item.gd"
+    assert ran(tools) == []
+
+
 # ---- L2: paths inside of values ------------------------------------------------------------------
 
 OUTSIDE = "res://../outside.tres"

@@ -4,6 +4,7 @@ extends RefCounted
 
 const ClassDocs := preload("class_docs.gd")
 const Context := preload("context.gd")
+const LoadGuard := preload("load_guard.gd")
 const Schema := preload("schema.gd")
 const Words := preload("words.gd")
 
@@ -53,7 +54,11 @@ func _entry(name: String, problem: Dictionary) -> Dictionary:
 		return ClassDocs.reflect(name)
 	for entry: Dictionary in ProjectSettings.get_global_class_list():
 		if entry["class"] == name:
-			return _reflect_script(entry)
+			var runs: String = "" if ResourceLoader.has_cached(entry["path"]) else LoadGuard.reason(entry["path"])
+			if runs.is_empty():
+				return _reflect_script(entry)
+			problem["error"] = "'%s' is not told about, because to load it would run code: %s. file_read shows it." % [name, runs]
+			return {}
 	problem["error"] = "There is no class '%s'.%s" % [name, Words.suggest(name, classes.keys() if not classes.is_empty() else Array(ClassDB.get_class_list()))]
 	return {}
 

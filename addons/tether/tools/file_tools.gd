@@ -3,6 +3,7 @@ extends RefCounted
 ## The tools that look at the project's files and resources.
 
 const Context := preload("context.gd")
+const LoadGuard := preload("load_guard.gd")
 const Schema := preload("schema.gd")
 const Places := preload("places.gd")
 const Types := preload("value_types.gd")
@@ -191,9 +192,14 @@ func _resource(arguments: Dictionary) -> Dictionary:
 		return problem
 	if not ResourceLoader.exists(path):
 		return Context.failure(_context.missing_file(path) if not FileAccess.file_exists(path) else "'%s' is not a resource; file_read shows texts." % path)
+	var runs: String = LoadGuard.reason(path)
+	if not runs.is_empty():
+		return Context.failure("'%s' is not read, because that would run code: %s. file_read shows the text of text files." % [path, runs])
 	var resource: Resource = load(path)
 	if resource == null:
 		return Context.failure("'%s' cannot be loaded; editor_log may say why." % path)
+	if resource.get_script() != null and (resource.get_script() as Script).is_tool():
+		return Context.failure("'%s' is not read, because that would run its script (@tool)." % path)
 	var result: Dictionary = {"path": path, "type": resource.get_class(), "properties": {}}
 	var codec: VariantJson = _context.codec(50)
 	var chosen: Array = arguments.get("properties", [])
