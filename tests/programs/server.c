@@ -444,6 +444,9 @@ static void misbehave(struct server *server) {
         put(server, say, strlen(say));
         put(server, "\n", 1);
     }
+    if (is_to_end(server->options)) /* its last words are said by then */
+        server->polled[END_TIMER].fd =
+            start_timer(number_option(server->options, "--after-ms"), false);
     put_much(server, "--flood");
     put_much(server, "--endless");
     put_much(server, "--binary");
@@ -485,8 +488,6 @@ int main(int argc, char **argv) {
         server.polled[INPUT].fd = STDIN_FILENO;
     if (find_option(options, "--slow-accept"))
         server.polled[ACCEPT_TIMER].fd = start_timer(SLOW_ACCEPT_MS, true);
-    if (is_to_end(options))
-        server.polled[END_TIMER].fd = start_timer(number_option(options, "--after-ms"), false);
     long ready_after = number_option(options, "--ready-after-ms");
     if (ready_after > 0)
         server.polled[READY_TIMER].fd = start_timer(ready_after, false);
