@@ -81,7 +81,7 @@ def test_A5_A10_A11_F3_server_lives_until_the_last_of_three_editors(tmp_path, st
         assert status["owner"] == dict(identity(second.pid), alive=True)
         assert [session["project"] for session in status["sessions"]] == ["Second game"]
         assert status["server"]["pid"] == pid and is_alive(pid) and servers[1].call("get_state") == "ready"
-        assert servers[1].status()["owner"]["pid"] == second.pid
+        wait_until(lambda: servers[1].status()["owner"]["pid"] == second.pid, "the second knows that it is the owner")
 
         with Watched(tree_of(status) + [daemon]) as tree:
             second.process.kill()
