@@ -61,7 +61,8 @@ size_t readable_text(char *out, const char *bytes, size_t count) {
         if (i == count)
             break;
         length = in[i] >= 0x80 ? utf8_sequence(bytes + i, count - i) : 0;
-        if (length > 0 && !(in[i] == 0xc2 && in[i + 1] < 0xa0)) { /* not the C1 controls */
+        if (length > 0 && !(in[i] == 0xc2 && in[i + 1] < 0xa0) && /* not the C1 controls */
+            !utf8_is_deceptive(bytes + i, length)) {
             memcpy(out + used, in + i, length);
             used += length;
             i += length;
@@ -77,4 +78,19 @@ size_t readable_text(char *out, const char *bytes, size_t count) {
     }
     out[used] = 0;
     return used;
+}
+
+void readable_add(struct buffer *out, const char *text, size_t length) {
+    if (buffer_reserve(out, READABLE_GROWTH * length + 1))
+        out->length += readable_text(out->data + out->length, text, length);
+}
+
+void readable_add_lines(struct buffer *out, const char *text, int spaces) {
+    size_t length = strcspn(text, "\n");
+    readable_add(out, text, length);
+    for (text += length; text[0] && text[1]; text += length) {
+        length = strcspn(++text, "\n");
+        buffer_format(out, "\n%*s", spaces, "");
+        readable_add(out, text, length);
+    }
 }

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "buffer.h"
+
 /* Each byte becomes at most so many. */
 #define READABLE_GROWTH 4
 
@@ -11,5 +13,10 @@
  * 1, terminates it, and returns its length. Tabs stay; terminal sequences go; other control bytes
  * become \x1f and the like; what is no UTF-8 becomes U+FFFD. */
 size_t readable_text(char *out, const char *bytes, size_t count);
+
+/* Adds the readable form, of one line and of several; each but the first gets so many spaces before
+ * it, and the last no end. */
+void readable_add(struct buffer *out, const char *text, size_t length);
+void readable_add_lines(struct buffer *out, const char *text, int spaces);
 
 #endif

@@ -1,6 +1,5 @@
 #include "utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* How long the sequence is that this byte begins; 0 if none can begin with it. */
@@ -32,6 +31,14 @@ size_t utf8_sequence(const char *bytes, size_t count) {
         if ((in[i] & 0xc0) != 0x80)
             return 0;
     return length;
+}
+
+bool utf8_is_deceptive(const char *sequence, size_t length) {
+    const unsigned char *in = (const unsigned char *)sequence;
+    if (length != 3 || in[0] != 0xe2)
+        return false;
+    return (in[1] == 0x80 && in[2] >= 0xa8 && in[2] <= 0xae) ||
+           (in[1] == 0x81 && in[2] >= 0xa6 && in[2] <= 0xa9);
 }
 
 size_t utf8_unfinished(const char *bytes, size_t count) {

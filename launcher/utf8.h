@@ -2,11 +2,16 @@
 #ifndef TETHER_UTF8_H
 #define TETHER_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The length of the valid sequence at the start of these bytes, 1 to 4; 0 if there is none.
  * Overlong forms, surrogates, and what lies beyond U+10FFFF are not valid. */
 size_t utf8_sequence(const char *bytes, size_t count);
+
+/* Whether a sequence of this length is one that ends a line or turns the direction of the text
+ * behind it: U+2028 to U+202E, U+2066 to U+2069. With those a text can look like another one. */
+bool utf8_is_deceptive(const char *sequence, size_t length);
 
 /* How many bytes at the end of these begin a sequence whose rest is missing: 0 to 3. */
 size_t utf8_unfinished(const char *bytes, size_t count);

@@ -20,7 +20,7 @@
 #include "last_run.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
-#include "status_text.h"
+#include "readable.h"
 
 struct report {
     const struct options *options;
@@ -76,7 +76,7 @@ static void examine_last(struct report *report) {
     add(report, "daemon", NULL, "none runs");
     if (last) {
         const char *reason = message_text(last, "reason");
-        last_run_text(&text, last);
+        last_run_text(&text, last, 0);
         add(report, "last run",
             reason[0] ? "see `tether logs`; `tether launch` starts it again" : NULL, "%s",
             text.data ? text.data : "");
@@ -232,9 +232,11 @@ static int print_findings(const struct report *report) {
         if (report->options->json)
             continue;
         buffer_format(&words, "%-4s %-10s ", ok ? "ok" : "!!", message_text(finding, "what"));
-        status_text_indented(&words, message_text(finding, "text"), TEXT_AT);
-        if (!ok)
-            buffer_format(&words, "\n%*s→ %s", TEXT_AT, "", message_text(finding, "advice"));
+        readable_add_lines(&words, message_text(finding, "text"), TEXT_AT);
+        if (!ok) {
+            buffer_format(&words, "\n%*s→ ", TEXT_AT, "");
+            readable_add_lines(&words, message_text(finding, "advice"), TEXT_AT);
+        }
         buffer_add_char(&words, '\n');
     }
     if (words.data && !words.failed)

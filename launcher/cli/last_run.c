@@ -7,6 +7,7 @@
 #include "daemon/place.h"
 #include "daemon/records.h"
 #include "protocol/message.h"
+#include "readable.h"
 #include "status_text.h"
 
 /* The value of the key if it is of that type, else null. A new reference. */
@@ -59,7 +60,7 @@ static void add_when(struct buffer *out, const json_t *last) {
     buffer_add_literal(out, " ago");
 }
 
-void last_run_text(struct buffer *out, const json_t *last) {
+void last_run_text(struct buffer *out, const json_t *last, int spaces) {
     const char *reason = message_text(last, "reason");
     const char *how = message_text(json_object_get(last, "last_exit"), "text");
     if (json_is_null(json_object_get(last, "ended"))) {
@@ -70,9 +71,11 @@ void last_run_text(struct buffer *out, const json_t *last) {
         add_when(out, last);
         buffer_add_literal(out, ": ");
         if (!reason[0])
-            buffer_add_text(out, message_text(last, "cause"));
-        if (!reason[0] && how[0])
-            buffer_format(out, "; the server %s", how);
+            readable_add_lines(out, message_text(last, "cause"), spaces);
+        if (!reason[0] && how[0]) {
+            buffer_add_literal(out, "; the server ");
+            readable_add_lines(out, how, spaces);
+        }
     }
-    buffer_add_text(out, reason);
+    readable_add_lines(out, reason, spaces);
 }

@@ -13,6 +13,6 @@
 json_t *last_run(const struct options *options);
 
 /* Adds "ended 3 min ago: the server crashed too often: …". */
-void last_run_text(struct buffer *out, const json_t *last);
+void last_run_text(struct buffer *out, const json_t *last, int spaces);
 
 #endif

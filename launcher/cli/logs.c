@@ -9,11 +9,17 @@
 #include "daemon/log.h"
 #include "exit_code.h"
 #include "protocol/message.h"
+#include "readable.h"
 
+/* The files were written readable; perhaps not by this release, nor by us at all. */
 static void print_line(void *context, const char *line, size_t length) {
+    struct buffer text = {0};
     (void)context;
-    fwrite(line, 1, length, stdout);
-    putchar('\n');
+    readable_add(&text, line, length);
+    buffer_add_char(&text, '\n');
+    if (!text.failed)
+        fwrite(text.data, 1, text.length, stdout);
+    buffer_finish(&text);
 }
 
 static int print_tail(const struct options *options) {
@@ -31,18 +37,24 @@ static int print_tail(const struct options *options) {
 }
 
 static void print_message(const json_t *message) {
+    struct buffer text = {0};
     char stamp[32];
     if (message_kind(message) != MESSAGE_LOG)
         return;
     log_stamp(stamp);
-    printf("%s %s %s\n", stamp, message_text(message, "stream"), message_text(message, "line"));
+    buffer_format(&text, "%s %s %s", stamp, message_text(message, "stream"),
+                  message_text(message, "line"));
+    if (text.data && !text.failed)
+        print_line(NULL, text.data, text.length);
+    buffer_finish(&text);
 }
 
 static void print_lines(const json_t *lines) {
     const json_t *line;
     size_t i;
     json_array_foreach(lines, i, line) {
-        puts(json_string_value(line));
+        if (json_is_string(line))
+            print_line(NULL, json_string_value(line), json_string_length(line));
     }
 }
 

@@ -13,6 +13,8 @@
 #include "status_text.h"
 #include "terminal.h"
 
+enum { INDENT = 4 }; /* of what others have said: it is not to look like our own lines */
+
 int command_client_code(int rc) {
     return rc == UV_ENOENT || rc == UV_EAGAIN ? EXIT_NOT_RUNNING : EXIT_FAILED;
 }
@@ -57,7 +59,7 @@ static int tell_nobody(const struct options *options, const struct error *err) {
         print_nobody(options, err, last);
     exit_failing(EXIT_NOT_RUNNING, err);
     if (last)
-        last_run_text(&text, last);
+        last_run_text(&text, last, INDENT);
     if (text.data && !text.failed)
         fprintf(stderr, "the last one %s\nits log: %s (`tether logs` prints it)\n", text.data,
                 message_text(last, "log"));

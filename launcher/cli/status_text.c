@@ -5,6 +5,7 @@
 
 #include "daemon/command_words.h"
 #include "protocol/message.h"
+#include "readable.h"
 
 enum {
     HEAD = 10,          /* what stands before the text of a line */
@@ -23,14 +24,10 @@ void status_text_duration(struct buffer *out, int64_t ms) {
         buffer_format(out, "%" PRId64 " days", s / (24 * hour));
 }
 
-void status_text_indented(struct buffer *out, const char *text, int spaces) {
-    const char *end;
-    while ((end = strchr(text, '\n')) && end[1]) {
-        buffer_add(out, text, (size_t)(end - text));
-        buffer_format(out, "\n%*s", spaces, "");
-        text = end + 1;
-    }
-    buffer_add(out, text, end ? (size_t)(end - text) : strlen(text));
+/* What others have said, on one line. */
+static void add_word(struct buffer *out, const json_t *from, const char *key) {
+    const char *text = message_text(from, key);
+    readable_add(out, text, strlen(text));
 }
 
 static void add_server(struct buffer *out, const json_t *state, size_t columns) {
@@ -39,7 +36,8 @@ static void add_server(struct buffer *out, const json_t *state, size_t columns) 
     int64_t restarts = message_number(server, "restarts", 0);
     const json_t *command = json_object_get(server, "command");
     const char *reason = message_text(server, "reason");
-    buffer_format(out, "server    %s", message_text(server, "state"));
+    buffer_add_literal(out, "server    ");
+    add_word(out, server, "state");
     if (pid)
         buffer_format(out, ", process %" PRId64, pid);
     buffer_format(out, ", %" PRId64 " restart%s, tether is up ", restarts,
@@ -48,7 +46,9 @@ static void add_server(struct buffer *out, const json_t *state, size_t columns) 
     buffer_format(out, "\nports     %" PRId64, message_number(server, "http_port", 0));
     if (ws)
         buffer_format(out, " and %" PRId64, ws);
-    buffer_format(out, "\nwhy       %s\n", message_text(state, "why"));
+    buffer_add_literal(out, "\nwhy       ");
+    add_word(out, state, "why");
+    buffer_add_char(out, '\n');
     if (json_is_array(command)) {
         buffer_add_literal(out, "command   ");
         command_words_quote(out, command, columns > HEAD ? columns - HEAD : COMMAND_MOST);
@@ -56,7 +56,7 @@ static void add_server(struct buffer *out, const json_t *state, size_t columns) 
     }
     if (reason[0]) {
         buffer_add_literal(out, "reason    ");
-        status_text_indented(out, reason, HEAD);
+        readable_add_lines(out, reason, HEAD);
         buffer_add_char(out, '\n');
     }
 }
@@ -74,10 +74,13 @@ static void add_people(struct buffer *out, const json_t *state) {
                                              : "cannot be looked at");
     }
     json_array_foreach(sessions, i, session) {
-        buffer_format(out, "session   %s, process %" PRId64 ", %s", message_text(session, "role"),
-                      message_number(session, "pid", 0), message_text(session, "link"));
+        buffer_add_literal(out, "session   ");
+        add_word(out, session, "role");
+        buffer_format(out, ", process %" PRId64 ", ", message_number(session, "pid", 0));
+        add_word(out, session, "link");
         if (message_text(session, "project")[0])
-            buffer_format(out, ", %s", message_text(session, "project"));
+            buffer_add_literal(out, ", ");
+        add_word(out, session, "project");
         buffer_add_char(out, '\n');
     }
     unlisted -= (int64_t)json_array_size(sessions);

@@ -15,7 +15,4 @@ void status_text(struct buffer *out, const json_t *state, size_t columns);
 /* "59 s", "3 min", "2 h 5 min", "4 days". */
 void status_text_duration(struct buffer *out, int64_t ms);
 
-/* The text, with so many spaces in front of each line but the first. */
-void status_text_indented(struct buffer *out, const char *text, int spaces);
-
 #endif

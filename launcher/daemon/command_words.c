@@ -89,11 +89,12 @@ static void quote_word(struct buffer *out, const char *word) {
         return;
     }
     buffer_add_char(out, '\'');
-    for (; *word; word++) {
-        if (*word == '\'')
+    for (const char *part = word; *part; part += strcspn(part, "'")) {
+        if (*part == '\'') {
             buffer_add_literal(out, "'\\''");
-        else
-            buffer_add_char(out, *word);
+            part++;
+        }
+        readable_add(out, part, strcspn(part, "'"));
     }
     buffer_add_char(out, '\'');
 }

@@ -11,6 +11,7 @@
 #include "must.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
+#include "readable.h"
 #include "records.h"
 #include "state_json.h"
 #include "utf8.h"
@@ -134,9 +135,13 @@ static void on_no_hello(uv_timer_t *timer) {
     introduce(timer->data, LIFECYCLE_ROLE_ANONYMOUS, 0, NULL);
 }
 
+/* What a client says of itself is shown in terminals, logs and docks. */
 static char *copy_name(const char *text) {
     size_t length = utf8_cut(text, NAME_MOST);
-    return length ? memory_text(text, length) : NULL;
+    char *copy = length ? malloc(READABLE_GROWTH * length + 1) : NULL;
+    if (copy)
+        readable_text(copy, text, length);
+    return copy;
 }
 
 static uint32_t parse_session_id(const char *text) {

@@ -16,9 +16,8 @@ static uint32_t code_point(const unsigned char *in, size_t length) {
 static size_t printable_length(const char *in, size_t left) {
     size_t length = utf8_sequence(in, left);
     uint32_t code = length ? code_point((const unsigned char *)in, length) : 0;
-    /* Both sets of control characters, line separators, and overrides of writing direction. */
-    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
-        (code >= 0x2066 && code <= 0x2069))
+    /* Both sets of control characters, and what makes a text look like another one. */
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || utf8_is_deceptive(in, length))
         return 0;
     return length;
 }

@@ -80,6 +80,11 @@ static size_t terminal(const unsigned char *in, size_t count) {
     return count;
 }
 
+/* The lines of Unicode, and what turns the direction of writing. */
+static bool deceives(unsigned long point) {
+    return (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
+
 /* False where the rules say no more than what every result must be like. */
 static bool reference(char *out, const unsigned char *in, size_t count) {
     for (size_t i = 0; i < count;) {
@@ -90,7 +95,8 @@ static bool reference(char *out, const unsigned char *in, size_t count) {
             if (length == 0)
                 return false;
         } else if (length > 0 &&
-                   (point == '\t' || (point >= 0x20 && point < 0x7f) || point > 0x9f)) {
+                   (point == '\t' || (point >= 0x20 && point < 0x7f) || point > 0x9f) &&
+                   !deceives(point)) {
             memcpy(out, in + i, length);
             out += length;
         } else if (in[i] < 0x80) {
@@ -117,6 +123,8 @@ static const char *fault_of(const char *out, size_t length) {
             return "it is no UTF-8";
         if ((point < 0x20 && point != '\t') || (point >= 0x7f && point < 0xa0))
             return "it has a control character";
+        if (deceives(point))
+            return "it may look like another text";
         i += size;
     }
     return NULL;
@@ -166,9 +174,10 @@ static void test_every_one_and_two_bytes(void **state) {
 
 /* The ends of every range that means something. */
 static const unsigned char alphabet[] = {
-    0x00, 0x07, 0x09, 0x0a, 0x0d, 0x1b, 0x1f, ' ',  '0',  ';',  'A',  '[',  '\\', ']',
-    'm',  '~',  0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xc3, 0xdf,
-    0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf8, 0xff};
+    0x00, 0x07, 0x09, 0x0a, 0x0d, 0x1b, 0x1f, ' ',  '0',  ';',  'A',  '[',  '\\',
+    ']',  'm',  '~',  0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2,
+    0xc3, 0xdf, 0xe0, 0xe1, 0xe2, 0x81, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xae,
+    0xaf, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xf8, 0xff};
 
 static void test_every_three_bytes(void **state) {
     char in[3];
