@@ -346,8 +346,8 @@ int os_random(void *out, size_t size);
  * ever lands there. Called first thing in main. */
 int os_stdio_ensure(void);
 
-/* From now on writing to a peer that is gone is an error of the write, and no more than that. For a
- * process that is ours alone. */
+/* From now on writing to a peer that is gone, or beyond what a file may hold, is an error of the
+ * write, and no more than that. For a process that is ours alone. */
 void os_ignore_broken_pipes(void);
 
 /* Standard output (1) or error (2) for os_write_now: a handle of our own to close, since to make

@@ -55,7 +55,8 @@ struct os_ready;
 /* The environment variable in which a server finds where to say so. */
 extern const char os_ready_variable[];
 
-/* Makes such a place. `fn` is called whenever somebody says there that he is ready. */
+/* Makes such a place. `fn` is called whenever somebody says there that he is ready, unless it is
+ * certain that he is no process below ours. */
 int os_ready_listen(struct os_ready **ready, uv_loop_t *loop, const struct os_dir *dir,
                     void (*fn)(void *context), void *context, struct error *err);
 

@@ -56,3 +56,14 @@ def test_D6_a_daemon_without_room_is_asked_again_in_peace(state_dir):
             assert times[-1] - times[0] > 0.1
         assert launch.wait() == 0, launch.output
         assert '"result":"started"' in launch.output
+
+
+def test_L5_what_a_file_may_not_hold_is_lost_and_nothing_else(state_dir):
+    """`ulimit -f`: writing beyond it is an error, not the end of the daemon."""
+    most = 16 * 1024
+    with Instance(state_dir) as it:
+        result = it.launch(command=["sh", "-c", "head -c 200000 /dev/zero | tr '\\0' 'a\\n'; exec %s" % SERVER],
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+        assert result["code"] == 0, result
+        assert os.path.getsize(os.path.join(it.directory, "server.log")) <= most
+        assert it.cli("restart").status == 0 and it.status()["daemon"]["pid"] == result["daemon_pid"]

@@ -107,27 +107,73 @@ def test_F5_not_ready_after_a_restart_is_not_hidden(state_dir, tmp_path):
         assert it.cli("restart").status == 0 and http_get(it.http)[0] == 200
 
 
+SPEAKER = """
+import os, socket, sys
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+    notify.connect(os.environ["NOTIFY_SOCKET"])
+    with open(sys.argv[1], "rb", buffering=0) as wishes:
+        for wish in wishes:
+            notify.send(eval(wish))
+"""
+
+
+class Speaker:
+    """A process of the server's tree that sends notifications on demand. It is in each run of it."""
+
+    def __init__(self, path):
+        self.path = str(path)
+        os.mkfifo(self.path)
+
+    def command(self, rest):
+        return ["sh", "-c", '%s -c "$1" %s & %s' % (sys.executable, self.path, rest), "sh", SPEAKER]
+
+    def open(self):
+        """Once for each run: its speaker waits for that."""
+        return open(self.path, "wb", buffering=0)
+
+
 def test_F5_only_a_notification_of_this_run_counts(state_dir, tmp_path, starts):
     """Neither what was said before the restart nor what merely looks like it."""
     gate = tmp_path / "closed"
-    script = 'test -e %s || set -- --notify; exec %s --stamp %s "$@"' % (gate, SERVER, starts.path)
-    with start_owner() as owner, Instance(state_dir, "--ready", "notify", "--ready-timeout-ms", 600) as it:
-        it.launch("--owner-pid", owner.pid, command=["sh", "-c", script])
-        path = environment_of(starts.pids(1)[0])["NOTIFY_SOCKET"]
+    speaker = Speaker(tmp_path / "wishes")
+    command = speaker.command('test -e %s && exec %s --stamp %s; exec %s --stamp %s --notify' %
+                              (gate, SERVER, starts.path, SERVER, starts.path))
+    with start_owner() as owner, Instance(state_dir, "--ready", "notify", "--ready-timeout-ms", 2000) as it:
+        it.launch("--owner-pid", owner.pid, command=command)
+        starts.pids(1)
         gate.touch()
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
-            notify.connect("\0" + path[1:] if path.startswith("@") else path)
-            notify.send(b"READY=1")
-            with Process(it.argv("restart"), it.env) as restart:
-                starts.pids(1)
+        with speaker.open() as wishes:
+            wishes.write(b"b'READY=1'\n")
+        with Process(it.argv("restart"), it.env) as restart:
+            starts.pids(1)
+            with speaker.open() as wishes:
                 for text in (b"", b"READY=0", b"READY=10", b"X_READY=1", b"STATUS=READY=1", b"STATUS=x\nNOT_READY=1"):
-                    notify.send(text)
+                    wishes.write(repr(text).encode() + b"\n")
                 assert restart.wait() == 4
-            with Process(it.argv("restart"), it.env) as restart:
-                starts.pids(1)
-                notify.send(b"STATUS=warming up\nREADY=1\n")
+        with Process(it.argv("restart"), it.env) as restart:
+            starts.pids(1)
+            with speaker.open() as wishes:
+                wishes.write(repr(b"STATUS=warming up\nREADY=1\n").encode() + b"\n")
                 assert restart.wait() == 0, restart.output
         assert it.status()["state"] == "ready"
+
+
+def test_L5_nobody_outside_of_the_tree_says_that_it_is_ready(state_dir, tmp_path, starts):
+    """The variable is inherited and copied; and descriptors sent along do not stay with us."""
+    with start_owner() as owner, Instance(state_dir, "--ready", "notify", "--ready-timeout-ms", 700) as it:
+        with Process(it.argv("launch", "--ready", "notify", "--ready-timeout-ms", 700, "--owner-pid", owner.pid, "--",
+                             SERVER, "--stamp", starts.path), it.env) as launch:
+            place = environment_of(starts.pids(1)[0])["NOTIFY_SOCKET"]
+            daemon = it.status()["daemon"]["pid"]
+            before = len(os.listdir("/proc/%d/fd" % daemon))
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+                notify.connect(place)
+                notify.send(b"READY=1")
+                socket.send_fds(notify, [b"FDSTORE=1"], [0, 1, 2])
+            assert it.status()["state"] == "starting"
+            wait_until(lambda: len(os.listdir("/proc/%d/fd" % daemon)) <= before, "it holds nothing more")
+            assert launch.wait() == 4
+        it.cli("stop", "--force")
 
 
 # ---- sockets that outlive the server -------------------------------------------------------------

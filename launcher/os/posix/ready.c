@@ -24,6 +24,13 @@ struct os_ready {
     struct posix_node node;
 };
 
+/* Room for the sender's identity and nothing else: descriptors sent along are dropped. */
+#ifdef SO_PASSCRED
+enum { CONTROL_BYTES = CMSG_SPACE(sizeof(struct ucred)) };
+#else
+enum { CONTROL_BYTES = 0 };
+#endif
+
 static socklen_t fill_address(struct sockaddr_un *address, const char *path) {
     size_t length = strlen(path);
     memset(address, 0, sizeof *address);
@@ -57,22 +64,64 @@ static int choose_place(const struct os_dir *dir, struct sockaddr_un *address, s
     return 0;
 }
 
+static bool says_ready(const char *text) {
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, "READY=1", 7) == 0 && (line[7] == 0 || line[7] == '\n'))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the process is none of those below us. A sender that has ended already cannot be placed,
+ * and is believed: many start a program to say it for them. */
+static bool is_outsider(int64_t pid) {
+    int64_t parent;
+    while (pid != getpid()) {
+        if (pid == 1)
+            return true;
+        if (pid <= 0 || os_process_parent(&(struct os_identity){.pid = pid}, &parent) < 0)
+            return false;
+        pid = parent;
+    }
+    return false;
+}
+
+/* Who has sent it, as the kernel says; 0: it does not. */
+static int64_t sender_of(struct msghdr *message) {
+#ifdef SCM_CREDENTIALS
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        struct ucred sender;
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS) {
+            memcpy(&sender, CMSG_DATA(part), sizeof sender);
+            return sender.pid;
+        }
+    }
+#endif
+    (void)message;
+    return 0;
+}
+
 /* Whether the next of the texts that came says that the server is ready: 1 or 0; -EAGAIN: none. */
 static int read_text(int fd) {
+    union { /* for its alignment */
+        struct cmsghdr header;
+        char bytes[CONTROL_BYTES + 1];
+    } control;
     char text[1024];
+    struct iovec place = {text, sizeof text - 1};
+    struct msghdr message = {.msg_iov = &place,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = CONTROL_BYTES};
     ssize_t count;
     do
-        count = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+        count = recvmsg(fd, &message, MSG_DONTWAIT);
     while (count < 0 && errno == EINTR);
     if (count < 0)
         return -errno;
     text[count] = 0;
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, "READY=1", 7) == 0 && (line[7] == 0 || line[7] == '\n'))
-            return 1;
-    }
-    return 0;
+    return says_ready(text) && !is_outsider(sender_of(&message));
 }
 
 void os_ready_forget(struct os_ready *ready) {
@@ -115,6 +164,11 @@ static int open_place(struct os_ready *ready, struct error *err) {
         rc = -errno;
     else
         rc = posix_node_of(address->sun_path, &ready->node);
+#ifdef SO_PASSCRED
+    int on = 1;
+    if (rc == 0 && setsockopt(ready->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0)
+        rc = -errno;
+#endif
     if (rc < 0)
         error_set(err, rc, "cannot make the notification socket %s: %s", address->sun_path,
                   os_error_text(rc).text);

@@ -83,4 +83,5 @@ void os_wishes_destroy(struct os_wishes *wishes) {
 
 void os_ignore_broken_pipes(void) {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
