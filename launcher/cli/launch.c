@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "daemon/command_words.h"
 #include "daemon/place.h"
+#include "daemon/ports.h"
 #include "exit_code.h"
 #include "memory.h"
 #include "options/owner_check.h"
@@ -412,20 +413,26 @@ static enum outcome be_patient(struct launch *launch, const struct os_dir *dir,
  * who listens but hangs up has no room for us at present, or is about to go. */
 static enum outcome join(struct launch *launch, const struct os_dir *dir, const struct error *why) {
     struct error err = {0};
-    struct client *client = memory_resize(NULL, sizeof *client);
+    struct client client;
     enum outcome outcome = UNANSWERED;
-    int rc = client_init(client, &launch->options, &err);
+    int rc = client_init(&client, &launch->options, &err);
     if (rc == 0) {
-        outcome = adopt(launch, client);
-        client_finish(client);
+        outcome = adopt(launch, &client);
+        client_finish(&client);
     } else if (rc != UV_ENOENT) {
         outcome = give_up(launch, EXIT_FAILED, err.message);
     }
-    free(client);
     if (outcome == UNANSWERED)
         return be_patient(launch, dir, why);
     launch->unanswered_since = 0;
     return outcome;
+}
+
+/* With --ports auto, no daemon is started only to find a stranger there. At the last pair one is:
+ * it says who that is. */
+static bool is_passed_over(struct launch *launch, const struct os_dir *dir) {
+    return launch->options.ports_auto && ports_have_stranger(&launch->options, dir) &&
+           options_next_pair(&launch->options);
 }
 
 static enum outcome try_instance(struct launch *launch) {
@@ -439,7 +446,10 @@ static enum outcome try_instance(struct launch *launch) {
     rc = place_take(&lock, &dir, &err);
     if (rc == UV_EAGAIN)
         place_tell_silent(&dir, &err);
-    if (rc == 0)
+    if (rc == 0 && is_passed_over(launch, &dir)) {
+        os_handle_close(&lock);
+        outcome = AGAIN;
+    } else if (rc == 0)
         outcome = start(launch, lock);
     else if (rc == UV_EAGAIN || rc == UV_EBUSY)
         outcome = join(launch, &dir, &err);

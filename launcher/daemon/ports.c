@@ -7,6 +7,7 @@
 
 #include "memory.h"
 #include "must.h"
+#include "records.h"
 
 enum { BACKLOG = 511, PAIRS_TRIED = 100, ORPHANS_MOST = 256 };
 
@@ -194,6 +195,24 @@ void ports_release(struct ports *ports) {
     for (size_t i = 0; i < 2; i++)
         os_handle_close(&ports->listeners[i]);
     ports->listener_count = 0;
+}
+
+static bool has_stranger(const char *instance, uint16_t port) {
+    struct os_port_holder holder;
+    struct error why = {0};
+    if (port == 0 || os_port_try(port, &why) == 0 || why.code != UV_EADDRINUSE)
+        return false;
+    return os_port_holder(port, &holder) < 0 || holder.identity.pid == 0 ||
+           !ports_is_orphan(&holder.identity, instance);
+}
+
+bool ports_have_stranger(const struct options *options, const struct os_dir *dir) {
+    char instance[OPTIONS_INSTANCE_MAX];
+    struct records_state before;
+    options_instance(options, instance);
+    if (records_read_state(dir, &before))
+        return false; /* what is in the way may be known by the records alone */
+    return has_stranger(instance, options->http_port) || has_stranger(instance, options->ws_port);
 }
 
 bool ports_are_free(struct ports *ports, struct error *err) {

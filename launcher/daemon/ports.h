@@ -42,6 +42,10 @@ void ports_release(struct ports *ports);
 /* Whether a server could have both ports now; the error says what is in the way. */
 bool ports_are_free(struct ports *ports, struct error *err);
 
+/* Whether a start would fail because of a stranger, as far as can be told beforehand. Only for who
+ * holds the lock. */
+bool ports_have_stranger(const struct options *options, const struct os_dir *dir);
+
 /* True if the process belongs to this instance and its daemon is dead. */
 bool ports_is_orphan(const struct os_identity *identity, const char *instance);
 

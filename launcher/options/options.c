@@ -87,6 +87,9 @@ static bool is_variable_name(const char *name) {
 }
 
 static bool set_owner_env(struct options *options, const char *value) {
+    for (size_t i = 0; i < options->alias_count; i++)
+        if (strcmp(options->aliases[i], value) == 0)
+            return true;
     if (!is_variable_name(value) || options->alias_count == OPTIONS_MAX_ALIASES)
         return false;
     options->aliases[options->alias_count++] = value;
@@ -523,6 +526,7 @@ static void emit_owner(const struct emitter *to, const struct options *options) 
         emit_number(to, "owner-pid", options->owner.pid);
         if (options->owner.start != 0)
             emit_number(to, "owner-start", options->owner.start);
+        emit_pair(to, "owner-role", options->owner_is_front ? "front" : "editor");
     }
     for (size_t i = 0; i < options->alias_count; i++)
         emit_pair(to, "owner-env", options->aliases[i]);
@@ -533,6 +537,7 @@ void options_emit(const struct options *options, void (*emit)(const char *word, 
     const struct emitter to = {emit, context};
     emit_number(&to, "http-port", options->http_port);
     emit_number(&to, "ws-port", options->ws_port);
+    emit_pair(&to, "ports", options->ports_auto ? "auto" : "fixed");
     if (options->hold_ports)
         emit("--hold-ports", context);
     if (options->builtin)
@@ -541,14 +546,14 @@ void options_emit(const struct options *options, void (*emit)(const char *word, 
     emit_ready(&to, options);
     emit_pair(&to, "restart",
               options->config.restart == LIFECYCLE_RESTART_NEVER ? "never" : "on-failure");
+    emit_pair(&to, "parent-watchdog", options->config.parent_watchdog ? "on" : "off");
     for (size_t i = 0; i < lifecycle_knob_count; i++) {
         const struct lifecycle_knob *knob = &lifecycle_knobs[i];
         uint32_t value;
         if (!is_interval(knob))
             continue;
         memcpy(&value, (const char *)&options->config + knob->offset, sizeof value);
-        if (value != knob->fallback)
-            emit_number(&to, knob->name, value);
+        emit_number(&to, knob->name, value);
     }
     if (options->lock_handle >= 0)
         emit_number(&to, "lock-handle", (uint64_t)options->lock_handle);

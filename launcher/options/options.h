@@ -79,8 +79,9 @@ enum ready_kind options_ready(const struct options *options);
 /* Explains the flags of these scopes, one on a line. */
 void options_explain(unsigned scopes, FILE *out);
 
-/* Calls `emit` with every word that makes another tether come to the same options: flags and their
- * values, then "--" and the command. */
+/* Calls `emit` with every word that makes another tether start the same, be it without variables or
+ * with ours: flags and their values, also where they are the default, then "--" and the command.
+ * What only a command for people takes is left out. */
 void options_emit(const struct options *options, void (*emit)(const char *word, void *context),
                   void *context);
 

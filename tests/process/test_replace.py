@@ -1,5 +1,6 @@
 """What is in the way of a start: left-overs of a crashed daemon, an older release, a stranger."""
 import fcntl
+import glob
 import json
 import os
 import re
@@ -211,6 +212,8 @@ def test_F4_ports_auto_takes_the_next_free_pair(state_dir):
             again = it.launch("--ports", "auto")
             assert again["result"] == "adopted" and again["server_pid"] == result["server_pid"]
             assert again["http_port"] == other.http
+            # Each daemon writes to a log: there was none where a stranger is.
+            assert glob.glob(os.path.join(state_dir, "*", "launcher.log")) == [os.path.join(other.directory, "launcher.log")]
         assert stranger.serves() and another.serves()
 
 

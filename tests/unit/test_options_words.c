@@ -147,15 +147,21 @@ static void test_malformed_alias_in_a_variable(void **state) {
 static void test_too_many_aliases(void **state) {
     struct run run;
     (void)state;
-    char *words[OPTIONS_MAX_ALIASES + 2];
-    for (size_t i = 0; i <= OPTIONS_MAX_ALIASES; i++)
-        words[i] = (char *)(uintptr_t) "--owner-env=A";
+    char *words[OPTIONS_MAX_ALIASES + 2], texts[OPTIONS_MAX_ALIASES + 1][24];
+    for (size_t i = 0; i <= OPTIONS_MAX_ALIASES; i++) {
+        snprintf(texts[i], sizeof texts[i], "--owner-env=A%zu", i);
+        words[i] = texts[i];
+    }
     words[OPTIONS_MAX_ALIASES + 1] = NULL;
     parse_words(&run, STARTS, "", words + 1);
     assert_int_equal(run.rc, 0);
     assert_int_equal(run.options.alias_count, OPTIONS_MAX_ALIASES);
     parse_words(&run, STARTS, "", words);
     assert_int_equal(run.rc, -EINVAL);
+    words[0] = texts[1]; /* named twice is named once */
+    parse_words(&run, STARTS, "", words);
+    assert_int_equal(run.rc, 0);
+    assert_int_equal(run.options.alias_count, OPTIONS_MAX_ALIASES);
 }
 
 /* ---- becoming words again ---- */
@@ -175,9 +181,11 @@ static void expect_same_options(const struct options *a, const struct options *b
     assert_int_equal(options_ready(a), options_ready(b));
     if (a->ready == READY_HTTP)
         assert_string_equal(a->ready_path, b->ready_path);
-    struct lifecycle_config mine = a->config, theirs = b->config;
-    mine.parent_watchdog = theirs.parent_watchdog; /* a daemon has no parent to watch */
-    assert_memory_equal(&mine, &theirs, sizeof mine);
+    assert_int_equal(a->ports_auto, b->ports_auto);
+    assert_int_equal(a->builtin, b->builtin);
+    if (a->owner.pid)
+        assert_int_equal(a->owner_is_front, b->owner_is_front);
+    assert_memory_equal(&a->config, &b->config, sizeof a->config);
     assert_true(a->lock_handle == b->lock_handle && a->result_handle == b->result_handle);
     assert_int_equal(a->command == NULL, b->command == NULL);
     for (size_t i = 0; a->command; i++) {
@@ -197,7 +205,11 @@ static void test_options_survive_being_told(void **state) {
         "--owner-pid 4711",
         "--owner-pid 2147483647 --owner-start 18446744073709551615",
         "--owner-env A --owner-env B_1 --owner-pid 5 --owner-start 6",
+        "--owner-pid 5 --owner-role front",
+        "--owner-role front",
         "--owner-env ALONE",
+        "--ports auto --parent-watchdog off",
+        "--ports fixed --parent-watchdog on",
         "--hold-ports",
         "--hold-ports --ready http:/up --restart never",
         "--ready http:/status?a=b&c=d%20e --parent-poll-ms 5",
@@ -210,7 +222,8 @@ static void test_options_survive_being_told(void **state) {
     };
     static const char hostile[] = "TETHER_HTTP_PORT=1234 TETHER_GRACE_MS=9 TETHER_OWNER_PID=77 "
                                   "TETHER_OWNER_ENV=HOSTILE TETHER_RESTART=never "
-                                  "TETHER_HOLD_PORTS=1 TETHER_READY=none";
+                                  "TETHER_HOLD_PORTS=1 TETHER_READY=none TETHER_PORTS=auto "
+                                  "TETHER_OWNER_ROLE=front TETHER_PARENT_WATCHDOG=off";
     (void)state;
     for (size_t i = 0; i < COUNT(samples); i++) {
         struct run asked, told;
@@ -227,6 +240,31 @@ static void test_options_survive_being_told(void **state) {
             assert_string_equal(again.items[k], words.items[k]);
         text_list_finish(&words);
         text_list_finish(&again);
+    }
+}
+
+/* `tether mcp` runs `launch` with its own variables, over which its own flags have won. */
+static void test_flags_win_over_variables_when_they_are_told(void **state) {
+    static const char variables[] =
+        "TETHER_HTTP_PORT=1234 TETHER_GRACE_MS=9 TETHER_PORTS=auto TETHER_OWNER_PID=77 "
+        "TETHER_OWNER_START=78 TETHER_OWNER_ROLE=front TETHER_OWNER_ENV=MINE TETHER_RESTART=never "
+        "TETHER_READY=none TETHER_PARENT_WATCHDOG=off TETHER_POLL_MS=5";
+    static const char *const samples[] = {
+        "",
+        "--http-port 8000 --grace-ms 500 --ports fixed --owner-role editor --owner-env YOURS",
+        "--restart on-failure --ready ports --parent-watchdog on --poll-ms 100 --owner-pid 5",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(samples); i++) {
+        struct run asked, told;
+        struct text_list words = {0};
+        PARSE(&asked, STARTS, variables, samples[i]);
+        expect_warning(&asked, NULL, "");
+        options_emit(&asked.options, add_word, &words);
+        parse_words(&told, STARTS, variables, words.items);
+        expect_warning(&told, NULL, "");
+        expect_same_options(&asked.options, &told.options);
+        text_list_finish(&words);
     }
 }
 
@@ -293,6 +331,7 @@ int main(void) {
         UNIT_TEST(test_too_many_aliases),
         UNIT_TEST(test_options_survive_being_told),
         UNIT_TEST(test_variables_survive_being_told),
+        UNIT_TEST(test_flags_win_over_variables_when_they_are_told),
         UNIT_TEST(test_handles_are_told),
         UNIT_TEST(test_help_names_what_is_taken),
     };
