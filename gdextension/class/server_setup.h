@@ -3,7 +3,7 @@
 #define TETHER_CLASS_SERVER_SETUP_H
 
 #include "engine/variant.h"
-#include "session/launch_run.h"
+#include "session/launch_setup.h"
 
 /* The properties, each of the type that its name is registered with. */
 struct server_properties {

@@ -370,7 +370,7 @@ static struct news connect_to(struct control_client *client, const char *path) {
 }
 
 static struct news launch(struct control_client *client) {
-    int rc = launch_run_start(&client->run, &client->loop, &client->plan.next, on_listening,
+    int rc = launch_setup_run(&client->run, &client->loop, &client->plan.next, on_listening,
                               on_launch_over, client);
     client->plan.is_launched = true;
     if (rc == 0)

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "launch_run.h"
+#include "launch_setup.h"
 #include "mailbox.h"
 
 struct control_client;

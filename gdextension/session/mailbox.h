@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <uv.h>
 
-#include "launch_run.h"
+#include "launch_setup.h"
 
 enum command_kind {
     COMMAND_SET_UP,

@@ -6,14 +6,9 @@
 #include <uv.h>
 
 #include "memory.h"
-#include "protocol/message.h"
-#include "protocol/send.h"
-#include "protocol/version.h"
 
 enum {
     PATIENCE_MS = 1000,
-    CONNECT_MOST_MS = 10000,
-    CONNECT_AGAIN_MS = 5,
     HELLO_MOST_MS = 5000,
     QUIET_MS = 5000,   /* then it is asked whether it is still there */
     ANSWER_MS = 10000, /* which is all the time that it has for that */
@@ -21,31 +16,21 @@ enum {
 
 /* ---- the loop's callbacks ---- */
 
-static void on_connect(uv_connect_t *connect, int status) {
-    struct client *client = connect->data;
-    client->status = status;
-}
-
-static bool on_line(const char *line, size_t length, void *context) {
+static void on_opened(void *context) {
     struct client *client = context;
-    json_t *message = message_parse(line, length, NULL);
-    if (message)
-        json_array_append_new(client->inbox, message);
-    return true;
+    client->opened = true;
 }
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
-    struct client *client = handle->data;
-    (void)suggested;
-    *buf = uv_buf_init(client->buffer, sizeof client->buffer);
+static void on_heard(void *context, enum message_kind kind, json_t *message) {
+    struct client *client = context;
+    (void)kind;
+    json_array_append(client->inbox, message);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
-    struct client *client = stream->data;
-    if (count < 0 || lines_feed(&client->lines, buf->base, (size_t)count, on_line, client) < 0) {
-        uv_read_stop(stream);
-        client->closed = true;
-    }
+static void on_lost(void *context, int why) {
+    struct client *client = context;
+    client->closed = true;
+    client->why = why;
 }
 
 static void on_timer(uv_timer_t *timer) {
@@ -69,74 +54,47 @@ static int nobody(const struct options *options, struct error *err) {
                      (unsigned)options->http_port, (unsigned)options->ws_port);
 }
 
-static void close_all(struct client *client) {
-    if (!uv_is_closing((uv_handle_t *)&client->pipe))
-        uv_close((uv_handle_t *)&client->pipe, NULL);
-    uv_close((uv_handle_t *)&client->timer, NULL);
-    os_reader_forget(client->reader);
-    uv_run(&client->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&client->loop);
-    lines_finish(&client->lines);
-    json_decref(client->inbox);
-}
-
-static void try_connect(struct client *client, const char *path) {
-    uv_pipe_init(&client->loop, &client->pipe, 0);
-    client->pipe.data = client;
-    client->status = 1;
-    client->connect.data = client;
-    uv_pipe_connect(&client->connect, &client->pipe, path, on_connect);
-    while (client->status == 1)
-        uv_run(&client->loop, UV_RUN_ONCE);
-}
-
-/* Many may connect at once, more than a socket takes before its daemon comes to them; nothing tells
- * when there is room again. */
-static int connect_to(struct client *client, const char *path) {
-    int64_t until = os_clock_ms() + CONNECT_MOST_MS;
-    try_connect(client, path);
-    while (client->status == UV_EAGAIN && os_clock_ms() < until) {
-        uv_close((uv_handle_t *)&client->pipe, NULL);
-        client->timed_out = false;
-        uv_timer_start(&client->timer, on_timer, CONNECT_AGAIN_MS, 1);
-        while (!client->timed_out)
-            uv_run(&client->loop, UV_RUN_ONCE);
-        uv_timer_stop(&client->timer);
-        try_connect(client, path);
-    }
-    if (client->status == 0)
-        client->status = uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_read);
-    return client->status;
-}
-
 int client_init(struct client *client, const struct options *options, struct error *err) {
+    static const struct daemon_client_events events = {on_opened, on_heard, on_lost};
     struct os_dir dir;
-    char path[OS_ENDPOINT_MAX];
+    char endpoint[OS_ENDPOINT_MAX];
     int rc = client_dir(&dir, options, false, err);
     if (rc == UV_ENOENT)
         return nobody(options, err);
     if (rc < 0)
         return rc;
-    rc = os_control_name(&dir, false, path, err);
+    rc = os_control_name(&dir, false, endpoint, err);
     os_dir_finish(&dir);
     if (rc < 0)
         return rc == UV_ENOENT ? nobody(options, err) : rc;
-    memset(client, 0, offsetof(struct client, buffer));
-    uv_loop_init(&client->loop);
+    *client = (struct client){.inbox = json_array()};
+    rc = uv_loop_init(&client->loop);
+    if (rc < 0) {
+        json_decref(client->inbox);
+        return error_set(err, rc, "cannot connect to %s: %s", endpoint, uv_strerror(rc));
+    }
     uv_timer_init(&client->loop, &client->timer);
     client->timer.data = client;
-    client->inbox = json_array();
-    rc = connect_to(client, path);
-    if (rc == 0)
+    client->daemon =
+        daemon_client_open(&client->loop, endpoint, (struct hello){.role = "cli"}, &events, client);
+    while (!client->opened && !client->closed)
+        uv_run(&client->loop, UV_RUN_ONCE);
+    if (client->opened)
         return 0;
-    close_all(client);
+    rc = client->why;
+    client_finish(client);
     if (rc == UV_ENOENT || rc == UV_ECONNREFUSED)
         return nobody(options, err);
-    return error_set(err, rc, "cannot connect to %s: %s", path, uv_strerror(rc));
+    return error_set(err, rc, "cannot connect to %s: %s", endpoint, uv_strerror(rc));
 }
 
 void client_finish(struct client *client) {
-    close_all(client);
+    daemon_client_close(client->daemon);
+    uv_close((uv_handle_t *)&client->timer, NULL);
+    os_reader_forget(client->reader);
+    uv_run(&client->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&client->loop);
+    json_decref(client->inbox);
 }
 
 struct client *client_open(const struct options *options, json_t **welcome, struct error *err) {
@@ -194,13 +152,7 @@ json_t *client_receive(struct client *client, int64_t limit_ms) {
 }
 
 json_t *client_hello(struct client *client, struct error *err) {
-    struct os_identity self = {0};
-    struct hello hello = {.protocol = TETHER_PROTOCOL, .role = "cli", .version = tether_version};
     json_t *message;
-    os_identity_self(&self);
-    hello.pid = self.pid;
-    hello.start = self.start;
-    message_send((uv_stream_t *)&client->pipe, hello_message(&hello));
     while ((message = client_receive(client, HELLO_MOST_MS)) != NULL) {
         if (message_kind(message) == MESSAGE_WELCOME)
             return message;
@@ -224,7 +176,7 @@ json_t *client_request(struct client *client, json_t *request, int64_t limit_ms)
     int64_t id = ++client->last_id, until = os_clock_ms() + limit_ms;
     json_t *message;
     json_object_set_new(request, "id", json_integer(id));
-    message_send((uv_stream_t *)&client->pipe, request);
+    daemon_client_say(client->daemon, request);
     while ((message = client_receive(client, remaining(until))) != NULL) {
         if (message_number(message, "id", 0) == id)
             return message;
@@ -237,8 +189,8 @@ json_t *client_await(struct client *client) {
     json_t *message = client_receive(client, QUIET_MS);
     if (message || client->closed)
         return message;
-    message_send((uv_stream_t *)&client->pipe,
-                 json_pack("{s:s, s:I}", "type", "status", "id", (json_int_t)++client->last_id));
+    daemon_client_say(client->daemon, json_pack("{s:s, s:I}", "type", "status", "id",
+                                                (json_int_t)++client->last_id));
     return client_receive(client, ANSWER_MS);
 }
 
@@ -255,7 +207,7 @@ json_t *client_await_telling(struct client *client, const char *what) {
 int client_tell_silent(const struct client *client, struct error *err) {
     struct os_peer peer;
     char who[64] = "the daemon";
-    int rc = os_control_peer(&client->pipe, &peer);
+    int rc = daemon_client_peer(client->daemon, &peer);
     os_process_close(&peer.process);
     if (rc == 0 && peer.process.identity.pid)
         snprintf(who, sizeof who, "the daemon, process %lld,",

@@ -8,31 +8,28 @@
 #include "error.h"
 #include "options/options.h"
 #include "os/os_loop.h"
-#include "protocol/lines.h"
+#include "protocol/daemon_client.h"
 
 struct client {
     uv_loop_t loop;
-    uv_pipe_t pipe;
     uv_timer_t timer;
-    uv_connect_t connect;
-    struct lines lines;
+    struct daemon_client *daemon;
     json_t *inbox;            /* messages that have come and were not taken */
-    int status;               /* of the connect; 1: it is under way */
     struct os_reader *reader; /* of standard output, while messages are followed */
-    bool timed_out, closed, told, unread;
+    bool opened, closed, timed_out, told, unread;
+    int why; /* it is closed */
     int64_t last_id;
-    char buffer[65536];
 };
 
-/* Connects to the daemon of an instance. UV_ENOENT: nobody is there; the error says so. On failure
- * there is nothing to finish. */
+/* Connects to the daemon of an instance and says hello as "cli". UV_ENOENT: nobody is there; the
+ * error says so. On failure there is nothing to finish. */
 int client_init(struct client *client, const struct options *options, struct error *err);
 void client_finish(struct client *client);
 
-/* Says hello as "cli" and returns the welcome: a new reference, or NULL with the error. */
+/* Waits for the welcome: a new reference, or NULL with the error. */
 json_t *client_hello(struct client *client, struct error *err);
 
-/* All of that in one: allocates, connects, says hello. NULL with the error. */
+/* All of that in one: allocates, connects, is welcome. NULL with the error. */
 struct client *client_open(const struct options *options, json_t **welcome, struct error *err);
 
 /* Ends what client_open began; also accepts NULL. */

@@ -155,7 +155,7 @@ static void take_line(struct front *front, const char *line, size_t length) {
     if (head_is_modern(scan))
         scan_decode(&scan->spans[SCAN_VERSION], front->modern, sizeof front->modern);
     flights_add(front, line, length);
-    link_wake(&front->link);
+    daemon_session_wake(&front->daemon);
 }
 
 static void on_line(void *context, const char *line, size_t length) {
@@ -182,7 +182,7 @@ static void end(struct front *front, const char *why) {
     input_finish(&front->input);
     flights_finish(front, why);
     dialog_end(front);
-    link_leave(&front->link);
+    daemon_session_leave(&front->daemon);
     front_settle(front);
 }
 
@@ -208,7 +208,7 @@ static void close_all(struct front *front) {
     uv_close((uv_handle_t *)&front->timer, NULL);
     os_wishes_destroy(front->wishes);
     os_watch_destroy(front->parent);
-    link_finish(&front->link);
+    daemon_session_finish(&front->daemon);
     pool_finish(&front->pool);
     output_finish(&front->output);
 }
@@ -228,7 +228,7 @@ static void settle_end(struct front *front) {
     }
     if (front->phase != FRONT_ENDS)
         return;
-    if (now >= front->end_by || (front->link.left && !front->dialog.goodbye.connection &&
+    if (now >= front->end_by || (front->daemon.left && !front->dialog.goodbye.connection &&
                                  output_pending(&front->output) == 0))
         close_all(front);
 }
@@ -284,21 +284,21 @@ void front_doubt(struct front *front) {
         hold *= 2;
     front->misses++;
     front->hold_until = os_clock_ms() + (hold < HOLD_MOST_MS ? hold : HOLD_MOST_MS);
-    link_doubt(&front->link);
+    daemon_session_doubt(&front->daemon);
 }
 
-static void on_link_changed(void *context) {
+static void on_daemon_changed(void *context) {
     struct front *front = context;
-    if (front->link.ready && front->asked_generation != front->link.generation) {
+    if (front->daemon.ready && front->asked_generation != front->daemon.generation) {
         abandon_asked(front);
-        front->asked_generation = front->link.generation;
+        front->asked_generation = front->daemon.generation;
         front->misses = 0;
         front->hold_until = 0;
     }
     front_settle(front);
 }
 
-static void on_link_failed(void *context, const char *why) {
+static void on_daemon_failed(void *context, const char *why) {
     struct front *front = context;
     front_say("%s", why);
     flights_fail_waiting(front, why);
@@ -323,7 +323,7 @@ static void watch_parent(struct front *front) {
 
 static int open_all(struct front *front) {
     static const struct input_events input_events = {on_line, on_overlong, on_input_end};
-    static const struct link_events link_events = {on_link_changed, on_link_failed};
+    static const struct daemon_session_events daemon_events = {on_daemon_changed, on_daemon_failed};
     int rc = uv_loop_init(&front->loop);
     if (rc < 0)
         return rc;
@@ -331,7 +331,7 @@ static int open_all(struct front *front) {
     front->timer.data = front;
     flights_init(&front->flights);
     pool_init(&front->pool, &front->loop);
-    link_init(&front->link, &front->loop, front->options, &link_events, front);
+    daemon_session_init(&front->daemon, &front->loop, front->options, &daemon_events, front);
     rc = output_init(&front->output, &front->loop, on_drained, front);
     if (rc == 0)
         rc = input_init(&front->input, &front->loop, &input_events, front);
@@ -353,7 +353,7 @@ int command_mcp(const struct options *options) {
         error_set(&err, rc, "cannot use standard input and output: %s", uv_strerror(rc));
         return exit_failing(EXIT_FAILED, &err);
     }
-    link_wake(&front->link);
+    daemon_session_wake(&front->daemon);
     watch_parent(front);
     uv_run(&front->loop, UV_RUN_DEFAULT);
     uv_loop_close(&front->loop);

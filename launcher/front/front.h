@@ -48,7 +48,7 @@ struct front {
     uv_timer_t timer;
     struct os_wishes *wishes;
     struct os_watch *parent;
-    struct link link;
+    struct daemon_session daemon;
     struct pool pool;
     struct output output;
     struct flights flights;

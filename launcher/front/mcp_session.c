@@ -100,7 +100,7 @@ void dialog_began(struct front *front, struct blob *initialize, const struct htt
     if (!dialog->said || !read_terms(dialog, answer, result, length))
         return;
     dialog->state = DIALOG_OPEN;
-    dialog->generation = front->link.generation;
+    dialog->generation = front->daemon.generation;
 }
 
 void dialog_initialized(struct dialog *dialog, struct blob *line) {
@@ -115,7 +115,7 @@ void dialog_head(const struct front *front, struct buffer *out, struct head *hea
     const struct scan *scan = head->scan;
     bool begins = scan && scan_is(&scan->spans[SCAN_METHOD], "initialize") && !head_is_modern(scan);
     bool open = dialog->state != DIALOG_NONE && !begins;
-    head->port = front->link.port;
+    head->port = front->daemon.port;
     head->token = front->token;
     head->session = open ? dialog->id : "";
     head->version = open ? dialog->version : begins ? "" : front->modern;
@@ -205,7 +205,7 @@ static void say_next(struct front *front) {
     dialog_head(front, &head, &parts);
     dialog->replay.events = &replay_events;
     dialog->replay.context = front;
-    if (exchange_start(&dialog->replay, &front->pool, front->link.port, &head, now->line) < 0) {
+    if (exchange_start(&dialog->replay, &front->pool, front->daemon.port, &head, now->line) < 0) {
         dialog->state = DIALOG_OPEN;
         dialog->generation = 0;
         front_doubt(front);
@@ -216,7 +216,7 @@ static void replay(struct front *front) {
     struct dialog *dialog = &front->dialog;
     dialog_lost(front);
     dialog->state = DIALOG_REPLAY;
-    dialog->generation = front->link.generation;
+    dialog->generation = front->daemon.generation;
     dialog->begun = false;
     dialog->next = dialog->said;
     say_next(front);
@@ -226,9 +226,9 @@ bool dialog_fit(struct front *front) {
     struct dialog *dialog = &front->dialog;
     if (dialog->state == DIALOG_NONE)
         return true;
-    if (dialog->state == DIALOG_OPEN && dialog->generation == front->link.generation)
+    if (dialog->state == DIALOG_OPEN && dialog->generation == front->daemon.generation)
         return true;
-    if (dialog->state == DIALOG_OPEN && front->link.ready && !front->link.in_doubt)
+    if (dialog->state == DIALOG_OPEN && front->daemon.ready && !front->daemon.in_doubt)
         replay(front);
     return false;
 }
@@ -295,13 +295,13 @@ static void open_stream(struct front *front) {
     dialog->stream.events = &stream_events;
     dialog->stream.context = front;
     dialog_head(front, &head, &parts);
-    if (exchange_start(&dialog->stream, &front->pool, front->link.port, &head, NULL) < 0)
+    if (exchange_start(&dialog->stream, &front->pool, front->daemon.port, &head, NULL) < 0)
         front_doubt(front);
 }
 
 void dialog_settle(struct front *front) {
     struct dialog *dialog = &front->dialog;
-    if (dialog->state == DIALOG_NONE || !front->link.ready || front->link.in_doubt ||
+    if (dialog->state == DIALOG_NONE || !front->daemon.ready || front->daemon.in_doubt ||
         os_clock_ms() < front->hold_until || !dialog_fit(front))
         return;
     if (dialog->stream_at && !dialog->stream_refused && !dialog->stream.connection &&
@@ -311,7 +311,7 @@ void dialog_settle(struct front *front) {
 
 int64_t dialog_deadline(const struct front *front) {
     const struct dialog *dialog = &front->dialog;
-    return dialog->stream_refused || !front->link.ready ? 0 : dialog->stream_at;
+    return dialog->stream_refused || !front->daemon.ready ? 0 : dialog->stream_at;
 }
 
 /* ---- the end ---- */
@@ -326,8 +326,8 @@ static const struct exchange_events goodbye_events = {NULL, on_goodbye_done};
 
 bool dialog_end(struct front *front) {
     struct dialog *dialog = &front->dialog;
-    bool alive = dialog->state == DIALOG_OPEN && dialog->id[0] && front->link.ready &&
-                 dialog->generation == front->link.generation;
+    bool alive = dialog->state == DIALOG_OPEN && dialog->id[0] && front->daemon.ready &&
+                 dialog->generation == front->daemon.generation;
     struct head parts = {.method = "DELETE"};
     struct buffer head = {0};
     dialog_lost(front);
@@ -336,7 +336,7 @@ bool dialog_end(struct front *front) {
     dialog->goodbye.events = &goodbye_events;
     dialog->goodbye.context = front;
     dialog_head(front, &head, &parts);
-    return exchange_start(&dialog->goodbye, &front->pool, front->link.port, &head, NULL) == 0;
+    return exchange_start(&dialog->goodbye, &front->pool, front->daemon.port, &head, NULL) == 0;
 }
 
 void dialog_finish(struct dialog *dialog) {

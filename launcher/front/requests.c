@@ -226,13 +226,13 @@ static void land_error(struct flight *flight, const char *message) {
 
 /* How the connection came to its end, in words. */
 static void tell_loss(const struct flight *flight, char *out, size_t size) {
-    const struct link *link = &flight->front->link;
-    if (!link->ready)
-        snprintf(out, size, "%s", link->reason);
-    else if (link->generation == flight->generation)
+    const struct daemon_session *daemon = &flight->front->daemon;
+    if (!daemon->ready)
+        snprintf(out, size, "%s", daemon->reason);
+    else if (daemon->generation == flight->generation)
         snprintf(out, size, "the server lives, but closed it");
-    else if (link->last_exit[0])
-        snprintf(out, size, "the server %s", link->last_exit);
+    else if (daemon->last_exit[0])
+        snprintf(out, size, "the server %s", daemon->last_exit);
     else
         snprintf(out, size, "the server and its daemon have ended");
 }
@@ -243,7 +243,7 @@ static void land_lost(struct flight *flight) {
     snprintf(text, sizeof text,
              "The connection to the server was lost while it worked on this: %.400s. It may or may "
              "not have taken effect: look before you ask again.%s",
-             how, flight->front->link.ready ? " The server is up." : "");
+             how, flight->front->daemon.ready ? " The server is up." : "");
     land_error(flight, text);
 }
 
@@ -488,7 +488,7 @@ static bool is_sessional(const struct flight *flight) {
 }
 
 static bool may_go(struct front *front, const struct flight *flight, int64_t now) {
-    if (!front->link.ready || front->link.in_doubt || now < front->hold_until ||
+    if (!front->daemon.ready || front->daemon.in_doubt || now < front->hold_until ||
         now < flight->not_before)
         return false;
     if (is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
@@ -498,7 +498,7 @@ static bool may_go(struct front *front, const struct flight *flight, int64_t now
 
 /* What is resumed belongs to a server that knows it; another one does not. */
 static void forget_events(struct flight *flight) {
-    if (!flight->last_event || flight->generation == flight->front->link.generation)
+    if (!flight->last_event || flight->generation == flight->front->daemon.generation)
         return;
     free(flight->last_event);
     flight->last_event = NULL;
@@ -524,7 +524,7 @@ static void send_out(struct flight *flight) {
     buffer_finish(&more);
     flight->exchange.events = &events;
     flight->exchange.context = flight;
-    rc = exchange_start(&flight->exchange, &front->pool, front->link.port, &head,
+    rc = exchange_start(&flight->exchange, &front->pool, front->daemon.port, &head,
                         resumes ? NULL : flight->line);
     if (rc < 0) {
         front_doubt(front);
@@ -533,7 +533,7 @@ static void send_out(struct flight *flight) {
     begin_flying(flight);
     flight->not_before = 0;
     flight->attempts += !resumes;
-    flight->generation = front->link.generation;
+    flight->generation = front->daemon.generation;
     flight->epoch = front->dialog.epoch;
     flight->counted = is_request(flight) && flight->errand != ERRAND_LISTEN;
     front->flights.requests += flight->counted;
@@ -541,10 +541,10 @@ static void send_out(struct flight *flight) {
 
 /* Whether it is known, or will not be known, what became of the server. */
 static bool is_explained(const struct flight *flight, int64_t now) {
-    const struct link *link = &flight->front->link;
-    if (link->ready && link->generation == flight->generation)
-        return !link->in_doubt && now >= flight->not_before;
-    return !link->in_doubt;
+    const struct daemon_session *daemon = &flight->front->daemon;
+    if (daemon->ready && daemon->generation == flight->generation)
+        return !daemon->in_doubt && now >= flight->not_before;
+    return !daemon->in_doubt;
 }
 
 static bool is_held(const struct front *front) {
@@ -600,7 +600,7 @@ void flights_add(struct front *front, const char *line, size_t length) {
 
 /* Whether it is the server that the flight waits for, and not its turn. */
 static bool waits_for_server(struct front *front, const struct flight *flight) {
-    return !front->link.ready || front->link.in_doubt || front->hold_until ||
+    return !front->daemon.ready || front->daemon.in_doubt || front->hold_until ||
            (is_sessional(flight) && front->dialog.state == DIALOG_REPLAY);
 }
 
@@ -609,7 +609,8 @@ static void expire(struct flight *flight, int64_t now) {
     if (flight->lost)
         land_lost(flight);
     else if (waits_for_server(front, flight))
-        land_unavailable(flight, front->link.reason[0] ? front->link.reason : "it is not there");
+        land_unavailable(flight,
+                         front->daemon.reason[0] ? front->daemon.reason : "it is not there");
     else
         flight->deadline = now + patience(front);
 }

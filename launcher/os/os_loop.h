@@ -94,7 +94,7 @@ bool os_control_is_there(const struct os_control *control);
 
 /* Connects an initialised pipe to the endpoint of that name, as uv_pipe_connect does. The callback
  * gets UV_ENOENT or UV_ECONNREFUSED: nobody listens; UV_EAGAIN: more wait there already than it
- * takes, and the same pipe may try again. If this returns an error no callback comes. */
+ * takes; another pipe may try again. If this returns an error no callback comes. */
 int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
                        uv_connect_cb callback);
 

@@ -1,14 +1,12 @@
-/* One run of `tether launch`: the only place where the editor starts a process.
+/* What `tether launch` is told, and for whom: the only place where the editor starts a process.
  *
  * Every path comes through here, first start, restart, retry and hand-over alike, so that the owner
  * is told in one way: set in the child's environment, spawn, unset. The editor's own environment is
  * never touched, because other threads read it at any moment. */
-#ifndef TETHER_SESSION_LAUNCH_RUN_H
-#define TETHER_SESSION_LAUNCH_RUN_H
+#ifndef TETHER_SESSION_LAUNCH_SETUP_H
+#define TETHER_SESSION_LAUNCH_SETUP_H
 
-#include <jansson.h>
-#include <uv.h>
-
+#include "protocol/launch_run.h"
 #include "text_list.h"
 
 /* What is started, and for whom. */
@@ -37,21 +35,8 @@ void launch_plan_change(struct launch_plan *plan, struct launch_setup *setup);
 bool launch_plan_keeps_ports(const struct launch_plan *plan);
 void launch_plan_finish(struct launch_plan *plan);
 
-struct launch_run;
-
-/* Called, perhaps several times, while the server is on its way: a daemon of it listens there. Must
- * not end the run. */
-typedef void (*launch_listening_fn)(void *context, const char *control);
-
-/* Called once: the result that launch printed (borrowed), or NULL and what went wrong. The run is
- * over then. */
-typedef void (*launch_done_fn)(void *context, const json_t *result, const char *why);
-
-/* Starts it on the loop; 0, or a negative code and nothing was started. */
-int launch_run_start(struct launch_run **run, uv_loop_t *loop, struct launch_setup *setup,
+/* Sets the owner, spawns, unsets it. */
+int launch_setup_run(struct launch_run **run, uv_loop_t *loop, struct launch_setup *setup,
                      launch_listening_fn listening, launch_done_fn done, void *context);
-
-/* Ends it without a word: kills launch (never the daemon, which its owner's death ends). */
-void launch_run_abort(struct launch_run *run);
 
 #endif

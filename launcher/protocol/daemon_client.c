@@ -1,0 +1,190 @@
+#include "daemon_client.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "line_stream.h"
+#include "memory.h"
+#include "os/os_loop.h"
+#include "send.h"
+#include "version.h"
+
+enum { CONNECT_MOST_MS = 10000, CONNECT_AGAIN_MS = 5 };
+
+struct daemon_client {
+    const struct daemon_client_events *events; /* NULL: closed */
+    void *context;
+    struct line_stream stream;
+    uv_timer_t again;
+    unsigned open_handles;
+    uv_connect_t connect;
+    uv_shutdown_t shutdown;
+    void (*flushed)(void *context);
+    json_t *hello; /* until it has been said */
+    int64_t until; /* for so long it is tried to connect */
+    int failed;    /* why it cannot even be tried */
+    char endpoint[OS_ENDPOINT_MAX];
+    char buffer[16384];
+};
+
+static void try_connect(struct daemon_client *client);
+
+static uv_stream_t *stream_of(struct daemon_client *client) {
+    return (uv_stream_t *)&client->stream.pipe;
+}
+
+/* ---- what comes ---- */
+
+static bool on_line(const char *line, size_t length, void *context) {
+    struct daemon_client *client = context;
+    json_t *message = message_parse(line, length, NULL);
+    enum message_kind kind = message_kind(message);
+    if (kind == MESSAGE_PING)
+        daemon_client_say(client, json_pack("{s:s}", "type", "pong"));
+    else if (kind != MESSAGE_OTHER)
+        client->events->heard(client->context, kind, message);
+    json_decref(message);
+    return client->events != NULL;
+}
+
+static void on_end(void *context, int why) {
+    struct daemon_client *client = context;
+    (void)why;
+    if (client->events)
+        client->events->lost(client->context, UV_EOF);
+}
+
+/* ---- connecting ---- */
+
+static void begin(struct daemon_client *client) {
+    uv_buf_t buffer = uv_buf_init(client->buffer, sizeof client->buffer);
+    int rc = line_stream_read(&client->stream, buffer, on_line, on_end, client);
+    if (rc < 0) {
+        client->events->lost(client->context, rc);
+        return;
+    }
+    daemon_client_say(client, client->hello);
+    client->hello = NULL;
+    if (client->events->opened)
+        client->events->opened(client->context);
+}
+
+static void on_again(uv_timer_t *timer) {
+    struct daemon_client *client = timer->data;
+    if (client->failed)
+        client->events->lost(client->context, client->failed);
+    else
+        try_connect(client);
+}
+
+static void release(struct daemon_client *client) {
+    if (--client->open_handles > 0)
+        return;
+    lines_finish(&client->stream.lines);
+    json_decref(client->hello);
+    free(client);
+}
+
+static void open_pipe(struct daemon_client *client) {
+    uv_pipe_init(client->again.loop, &client->stream.pipe, 0);
+    client->stream.pipe.data = client;
+}
+
+/* The client is, or it is only this pipe, which had been turned away. */
+static void on_pipe_closed(uv_handle_t *handle) {
+    struct daemon_client *client = handle->data;
+    if (!client->events) {
+        release(client);
+        return;
+    }
+    open_pipe(client);
+    uv_timer_start(&client->again, on_again, CONNECT_AGAIN_MS, 0);
+}
+
+/* Nothing tells when there is room again for one more who waits. */
+static void on_connected(uv_connect_t *connect, int status) {
+    struct daemon_client *client = connect->data;
+    if (!client->events)
+        return;
+    if (status == UV_EAGAIN && os_clock_ms() < client->until)
+        uv_close((uv_handle_t *)&client->stream.pipe, on_pipe_closed);
+    else if (status < 0)
+        client->events->lost(client->context, status);
+    else
+        begin(client);
+}
+
+/* What goes wrong at once is told by the loop, too. */
+static void try_connect(struct daemon_client *client) {
+    client->failed =
+        os_control_connect(&client->connect, &client->stream.pipe, client->endpoint, on_connected);
+    if (client->failed)
+        uv_timer_start(&client->again, on_again, 0, 0);
+}
+
+struct daemon_client *daemon_client_open(uv_loop_t *loop, const char *endpoint, struct hello hello,
+                                         const struct daemon_client_events *events, void *context) {
+    struct daemon_client *client = memory_zeroed(sizeof *client);
+    struct os_identity self = {0};
+    if (!client)
+        return NULL;
+    os_identity_self(&self);
+    hello.protocol = TETHER_PROTOCOL;
+    hello.version = tether_version;
+    hello.pid = self.pid;
+    hello.start = self.start;
+    client->hello = hello_message(&hello);
+    client->events = events;
+    client->context = context;
+    snprintf(client->endpoint, sizeof client->endpoint, "%s", endpoint);
+    uv_timer_init(loop, &client->again);
+    client->again.data = client->connect.data = client;
+    open_pipe(client);
+    client->open_handles = 2;
+    client->until = os_clock_ms() + CONNECT_MOST_MS;
+    try_connect(client);
+    return client;
+}
+
+/* ---- what is said ---- */
+
+void daemon_client_say(struct daemon_client *client, json_t *message) {
+    message_send(stream_of(client), message);
+}
+
+void daemon_client_leave(struct daemon_client *client, const char *reason) {
+    daemon_client_say(client, json_pack("{s:s, s:s}", "type", "leave", "reason", reason));
+}
+
+int daemon_client_peer(const struct daemon_client *client, struct os_peer *peer) {
+    return os_control_peer(&client->stream.pipe, peer);
+}
+
+static void on_flushed(uv_shutdown_t *request, int status) {
+    struct daemon_client *client = request->data;
+    (void)status;
+    if (client->events)
+        client->flushed(client->context);
+}
+
+bool daemon_client_flush(struct daemon_client *client, void (*done)(void *context)) {
+    client->flushed = done;
+    client->shutdown.data = client;
+    return uv_shutdown(&client->shutdown, stream_of(client), on_flushed) == 0;
+}
+
+/* ---- the end ---- */
+
+static void on_timer_closed(uv_handle_t *handle) {
+    release(handle->data);
+}
+
+void daemon_client_close(struct daemon_client *client) {
+    if (!client)
+        return;
+    client->events = NULL;
+    client->stream.pipe.data = client;
+    if (!uv_is_closing((uv_handle_t *)&client->stream.pipe))
+        uv_close((uv_handle_t *)&client->stream.pipe, on_pipe_closed);
+    uv_close((uv_handle_t *)&client->again, on_timer_closed);
+}

@@ -1,0 +1,86 @@
+#include "launch_run.h"
+
+#include <stdlib.h>
+
+#include "line_stream.h"
+#include "memory.h"
+#include "message.h"
+#include "os/os_pipe.h"
+
+struct launch_run {
+    struct line_stream output;
+    struct os_child child;
+    launch_listening_fn listening;
+    launch_done_fn done;
+    void *context;
+    json_t *result; /* its last line, if that is one */
+    bool spoke;
+    char buffer[4096];
+};
+
+static bool on_line(const char *line, size_t length, void *context) {
+    struct launch_run *run = context;
+    json_t *message = message_parse(line, length, NULL);
+    const char *listening = message_text(message, "listening");
+    if (!listening[0]) {
+        json_decref(run->result);
+        run->result = message;
+        run->spoke = true;
+        return true;
+    }
+    if (run->listening)
+        run->listening(run->context, listening);
+    json_decref(message);
+    return true;
+}
+
+static void on_closed(uv_handle_t *handle) {
+    struct launch_run *run = handle->data;
+    lines_finish(&run->output.lines);
+    json_decref(run->result);
+    free(run);
+}
+
+void launch_run_abort(struct launch_run *run) {
+    os_child_finish(&run->child, true);
+    run->output.pipe.data = run;
+    uv_close((uv_handle_t *)&run->output.pipe, on_closed);
+}
+
+/* It has closed its output, or said more than any result has, so it has nothing left to do; one
+ * that is not launch might go on. */
+static void on_end(void *context, int why) {
+    struct launch_run *run = context;
+    (void)why;
+    if (run->output.lines.length > 0)
+        on_line(run->output.lines.data, run->output.lines.length, run);
+    launch_run_abort(run);
+    run->done(run->context, run->result,
+              run->spoke ? "tether launch printed something that is no result"
+                         : "tether launch ended without a word; run it in a terminal to see why");
+}
+
+int launch_run_start(struct launch_run **out, uv_loop_t *loop, const struct os_spawn_spec *spec,
+                     launch_listening_fn listening, launch_done_fn done, void *context) {
+    struct launch_run *run = memory_zeroed(sizeof *run);
+    struct os_spawn_spec with_output = *spec;
+    int rc;
+    if (!run)
+        return UV_ENOMEM;
+    run->listening = listening;
+    run->done = done;
+    run->context = context;
+    with_output.output = OS_NO_HANDLE;
+    rc = os_pipe_reader(loop, &run->output.pipe, &with_output.output);
+    if (rc == 0)
+        rc = os_spawn(&run->child, &with_output);
+    os_handle_close(&with_output.output);
+    if (rc == 0)
+        rc = line_stream_read(&run->output, uv_buf_init(run->buffer, sizeof run->buffer), on_line,
+                              on_end, run);
+    if (rc < 0)
+        launch_run_abort(run);
+    else
+        *out = run;
+    return rc;
+}
