@@ -8,11 +8,9 @@
 #include <uv.h>
 
 #include "bridge.h"
-#include "control_link.h"
 #include "mailbox.h"
 #include "os/os.h"
-#include "protocol/message.h"
-#include "protocol/version.h"
+#include "protocol/daemon_client.h"
 #include "session_step.h"
 
 enum {
@@ -39,14 +37,14 @@ struct control_client {
     /* the thread's own */
     struct session session;
     struct launch_plan plan;
-    struct launch_run *run;    /* whose answer is awaited, or NULL */
-    struct control_link *link; /* with the daemon, or NULL */
-    struct bridge *bridge;     /* NULL: the server is not the built-in one, or was never ready */
-    char token[128];           /* for the bridge */
-    json_t *registration;      /* what it offers; or NULL */
-    json_t *reason;            /* why it failed, with code and message; or NULL */
-    json_t *state;             /* the daemon's last; or NULL */
-    char id[24];               /* of the session, to be resumed */
+    struct launch_run *run;       /* whose answer is awaited, or NULL */
+    struct daemon_client *daemon; /* or NULL */
+    struct bridge *bridge;        /* NULL: the server is not the built-in one, or was never ready */
+    char token[128];              /* for the bridge */
+    json_t *registration;         /* what it offers; or NULL */
+    json_t *reason;               /* why it failed, with code and message; or NULL */
+    json_t *state;                /* the daemon's last; or NULL */
+    char id[24];                  /* of the session, to be resumed */
     int64_t stop_request;
     int64_t connected_at;
     const char *farewell; /* the reason to leave with, or NULL: without a word */
@@ -148,21 +146,6 @@ static void on_launch_over(void *context, const json_t *result, const char *why)
                                    .result = result});
 }
 
-static void say_hello(void *context) {
-    struct control_client *client = context;
-    struct os_identity self = {0};
-    os_identity_self(&self);
-    control_link_say(client->link,
-                     hello_message(&(struct hello){.protocol = TETHER_PROTOCOL,
-                                                   .role = "editor",
-                                                   .pid = self.pid,
-                                                   .start = self.start,
-                                                   .version = tether_version,
-                                                   .godot = client->plan.next.godot,
-                                                   .project = client->plan.next.project,
-                                                   .resume = client->id}));
-}
-
 static enum session_server server_of(const json_t *message) {
     enum server_state state = message_state(message);
     return state == SERVER_FAILED    ? SESSION_SERVER_FAILED
@@ -209,9 +192,9 @@ static void on_reply(struct control_client *client, json_t *message, int64_t id)
     }
 }
 
-static void on_message(void *context, json_t *message) {
+static void on_heard(void *context, enum message_kind kind, json_t *message) {
     struct control_client *client = context;
-    switch (client->session.phase == SESSION_LEAVING ? MESSAGE_OTHER : message_kind(message)) {
+    switch (client->session.phase == SESSION_LEAVING ? MESSAGE_OTHER : kind) {
     case MESSAGE_WELCOME:
         on_welcome(client, message);
         break;
@@ -222,25 +205,24 @@ static void on_message(void *context, json_t *message) {
         mailbox_tell_log(&client->mailbox, message_text(message, "stream"),
                          message_text(message, "line"));
         break;
-    case MESSAGE_PING:
-        control_link_say(client->link, json_pack("{s:s}", "type", "pong"));
-        break;
     case MESSAGE_ERROR:
         on_error(client, message);
         break;
     case MESSAGE_REPLY:
         on_reply(client, message, message_number(message, "id", 0));
         break;
-    case MESSAGE_OTHER:
+    default:
         break;
     }
 }
 
-static void on_lost(void *context, const char *why) {
+static void on_lost(void *context, int why) {
     struct control_client *client = context;
     bool is_healthy = client->session.phase == SESSION_CONNECTED &&
                       os_clock_ms() - client->connected_at > HEALTHY_MS;
-    feed(client, (struct news){.event = {SESSION_ON_LOST, .healthy = is_healthy}, .text = why});
+    feed(client, (struct news){.event = {SESSION_ON_LOST, .healthy = is_healthy},
+                               .text = why == UV_EOF ? "the daemon closed the connection"
+                                                     : uv_strerror(why)});
 }
 
 static void on_retry_due(uv_timer_t *timer) {
@@ -258,8 +240,8 @@ static void on_farewell_out(void *context) {
 /* ---- what is done ---- */
 
 static void disconnect(struct control_client *client) {
-    control_link_close(client->link);
-    client->link = NULL;
+    daemon_client_close(client->daemon);
+    client->daemon = NULL;
     json_decref(client->state);
     client->state = NULL;
     if (client->bridge)
@@ -279,11 +261,7 @@ static void ask(struct control_client *client, int64_t id, const char *type, jso
     json_t *request = json_pack("{s:I, s:s}", "id", (json_int_t)id, "type", type);
     json_object_update(request, more);
     json_decref(more);
-    control_link_say(client->link, request);
-}
-
-static void say_leave(struct control_client *client, const char *reason) {
-    control_link_say(client->link, json_pack("{s:s, s:s}", "type", "leave", "reason", reason));
+    daemon_client_say(client->daemon, request);
 }
 
 /* ---- what is told ---- */
@@ -363,10 +341,14 @@ static void tell(struct control_client *client, enum session_action action,
 /* ---- actions that may come to nothing: then that is the next thing that happens ---- */
 
 static struct news connect_to(struct control_client *client, const char *path) {
-    static const struct control_link_events events = {say_hello, on_message, on_lost};
-    client->link = control_link_open(&client->loop, path, &events, client);
-    return client->link ? (struct news){0}
-                        : (struct news){.event.kind = SESSION_ON_LOST, .text = "out of memory"};
+    static const struct daemon_client_events events = {NULL, on_heard, on_lost};
+    const struct hello hello = {.role = "editor",
+                                .godot = client->plan.next.godot,
+                                .project = client->plan.next.project,
+                                .resume = client->id};
+    client->daemon = daemon_client_open(&client->loop, path, hello, &events, client);
+    return client->daemon ? (struct news){0}
+                          : (struct news){.event.kind = SESSION_ON_LOST, .text = "out of memory"};
 }
 
 static struct news launch(struct control_client *client) {
@@ -382,9 +364,9 @@ static struct news launch(struct control_client *client) {
 
 static struct news say_farewell(struct control_client *client) {
     if (client->farewell)
-        say_leave(client, client->farewell);
+        daemon_client_leave(client->daemon, client->farewell);
     uv_timer_start(&client->timer, on_farewell_late, FAREWELL_MS, 0);
-    if (control_link_flush(client->link, on_farewell_out))
+    if (daemon_client_flush(client->daemon, on_farewell_out))
         return (struct news){0};
     return (struct news){.event.kind = SESSION_ON_FAREWELL_OVER};
 }
@@ -399,7 +381,7 @@ static struct news carry_out(struct control_client *client, enum session_action 
         keep_reason(client, news);
         break;
     case SESSION_DO_SAY_DISABLE:
-        say_leave(client, "disable");
+        daemon_client_leave(client->daemon, "disable");
         break;
     case SESSION_DO_ABORT_LAUNCH:
         launch_run_abort(client->run);

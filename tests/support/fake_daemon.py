@@ -10,16 +10,18 @@ from tether import identity
 
 
 class FakeDaemon:
-    def __init__(self, instance):
+    def __init__(self, instance, room=128):
+        """There is room for so many to wait, and one more."""
         self.instance = instance
         self.stream = self.lines = None
+        self.waiting = []
         os.mkdir(instance.directory, 0o700)
         self.lock = os.open(os.path.join(instance.directory, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.fcntl(self.lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.settimeout(LIMIT)
         self.listener.bind(os.path.join(instance.directory, "control.sock"))
-        self.listener.listen()
+        self.listener.listen(room)
 
     def state(self, name):
         return {"state": name, "version": "0.1.0", "daemon": identity(os.getpid()),
@@ -48,9 +50,30 @@ class FakeDaemon:
     def be_adopted(self):
         """Goes along with a `tether launch` that has an owner."""
         self.welcome("ready")
+        self.adopt()
+
+    def adopt(self):
         for kind in ("adopt", "status"):
             self.say(id=self.hear(kind)["id"], ok=True, type=kind, **self.state("ready"))
         assert self.lines.readline() == ""  # whoever hangs up first is taken for gone, and asked again
+
+    def fill(self):
+        """Takes all the room for those who wait."""
+        while True:
+            one = socket.socket(socket.AF_UNIX)
+            one.setblocking(False)
+            try:
+                one.connect(self.listener.getsockname())
+            except BlockingIOError:
+                one.close()
+                return
+            self.waiting.append(one)
+
+    def make_room(self):
+        """Comes to those who wait since `fill`, and they go."""
+        while self.waiting:
+            self.listener.accept()[0].close()
+            self.waiting.pop().close()
 
     def hang_up(self):
         if self.stream:
@@ -63,5 +86,7 @@ class FakeDaemon:
 
     def __exit__(self, *_):
         self.hang_up()
+        while self.waiting:
+            self.waiting.pop().close()
         self.listener.close()
         os.close(self.lock)
