@@ -100,7 +100,7 @@ static void set_state(struct tether_server *server, const char *state, json_t *s
         json_decref(server->status);
         server->status = json_incref(status);
     }
-    if (strcmp(state, "ready") == 0) {
+    if (message_state(status) == SERVER_READY) {
         set_message(server, 0, NULL);
         json_decref(server->result);
         server->result = NULL;

@@ -15,7 +15,7 @@ enum {
 };
 
 static size_t queue_size(const struct control_session *session) {
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&session->pipe);
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&session->stream.pipe);
 }
 
 static void on_out_of_time(uv_timer_t *timer) {
@@ -61,7 +61,7 @@ static void send_line(struct control_session *session, const char *line, size_t 
     int rc;
     if (!session->connected || session->overflowed)
         return;
-    rc = line_send_then((uv_stream_t *)&session->pipe, line, length, on_sent);
+    rc = line_send_then((uv_stream_t *)&session->stream.pipe, line, length, on_sent);
     if (rc < 0 || queue_size(session) > QUEUE_MOST)
         give_up(session);
 }

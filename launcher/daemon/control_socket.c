@@ -47,7 +47,7 @@ static struct control_session *find_process(struct control *control, enum lifecy
 /* ---- the life of a record ---- */
 
 static void session_free(struct control_session *session) {
-    lines_finish(&session->lines);
+    lines_finish(&session->stream.lines);
     free(session->project);
     free(session->version);
     free(session->godot);
@@ -83,7 +83,7 @@ static void close_connection(struct control_session *session) {
     if (!session->connected)
         return;
     session->connected = false;
-    uv_close((uv_handle_t *)&session->pipe, on_handle_closed);
+    uv_close((uv_handle_t *)&session->stream.pipe, on_handle_closed);
     uv_close((uv_handle_t *)&session->patience, on_handle_closed);
 }
 
@@ -441,25 +441,18 @@ static bool on_line(const char *line, size_t length, void *context) {
     return session->connected;
 }
 
-static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
-    struct control *control = ((struct control_session *)handle->data)->control;
-    (void)suggested;
-    /* Lent to one connection after the other, for the moment until on_read has returned. */
-    *buf = uv_buf_init(control->buffer, sizeof control->buffer);
+static void on_end(void *context, int why) {
+    if (why == UV_EMSGSIZE)
+        refuse(context, REFUSED_TOO_LONG, "a line of this protocol has at most 65536 bytes");
+    else
+        control_disconnect(context);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
-    struct control_session *session = stream->data;
-    int rc;
-    if (count < 0) {
-        control_disconnect(session);
-        return;
-    }
-    rc = lines_feed(&session->lines, buf->base, (size_t)count, on_line, session);
-    if (rc == UV_EMSGSIZE)
-        refuse(session, REFUSED_TOO_LONG, "a line of this protocol has at most 65536 bytes");
-    else if (rc < 0)
-        control_disconnect(session);
+/* The buffer is lent to one connection after the other, for the moment of its reading. */
+static int begin_reading(struct control_session *session) {
+    struct control *control = session->control;
+    return line_stream_read(&session->stream, uv_buf_init(control->buffer, sizeof control->buffer),
+                            on_line, on_end);
 }
 
 static void on_process_end(void *context, const struct os_identity *identity) {
@@ -491,9 +484,9 @@ static struct control_session *session_create(struct control *control) {
 
 static void open_connection(struct control_session *session) {
     uv_loop_t *loop = &session->control->daemon->loop;
-    uv_pipe_init(loop, &session->pipe, 0);
+    uv_pipe_init(loop, &session->stream.pipe, 0);
     uv_timer_init(loop, &session->patience);
-    session->pipe.data = session;
+    session->stream.pipe.data = session;
     session->patience.data = session;
     session->open_handles = 2;
     session->connected = true;
@@ -503,7 +496,7 @@ static void open_connection(struct control_session *session) {
 static bool identify(struct control_session *session) {
     struct daemon *daemon = session->control->daemon;
     struct os_peer peer;
-    int rc = os_control_peer(&session->pipe, &peer);
+    int rc = os_control_peer(&session->stream.pipe, &peer);
     os_process_close(&peer.process);
     if (rc < 0)
         return false;
@@ -536,8 +529,8 @@ static void on_connection(void *context) {
     if (!session)
         return;
     open_connection(session);
-    if (os_control_accept(control->endpoint, &session->pipe) < 0 || !identify(session) ||
-        uv_read_start((uv_stream_t *)&session->pipe, on_alloc, on_read) < 0) {
+    if (os_control_accept(control->endpoint, &session->stream.pipe) < 0 || !identify(session) ||
+        begin_reading(session) < 0) {
         close_connection(session);
         control_settle(control);
         return;
@@ -671,7 +664,7 @@ static void on_last_unheard(uv_timer_t *timer) {
 /* The last state says that this end is meant. Whoever does not come to know it takes the daemon for
  * lost and starts another one, so it goes out before the connection closes, unless nobody reads. */
 static void part(struct control_session *session) {
-    uv_stream_t *stream = (uv_stream_t *)&session->pipe;
+    uv_stream_t *stream = (uv_stream_t *)&session->stream.pipe;
     if (session->connected && session->behind) {
         session->behind = false;
         session_send(session, status_json(session->control->daemon, "state"));

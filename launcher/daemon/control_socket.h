@@ -14,7 +14,7 @@
 #include "lifecycle/lifecycle.h"
 #include "log.h"
 #include "os/os_loop.h"
-#include "protocol/lines.h"
+#include "protocol/line_stream.h"
 
 struct daemon;
 
@@ -22,7 +22,7 @@ struct control_session {
     struct control_session *next;
     struct control *control;
     uint32_t id;
-    uv_pipe_t pipe;
+    struct line_stream stream;
     uv_timer_t patience; /* with its hello, then with its reading */
     int open_handles;    /* of the two above, those the loop still has */
     uv_shutdown_t last;  /* of what it is told when the daemon ends */
@@ -32,7 +32,6 @@ struct control_session {
     bool wants_log;
     bool behind;     /* has much to read, and gets the newest state when it has done so */
     bool overflowed; /* is about to lose its connection, for it does not read */
-    struct lines lines;
     struct os_identity process; /* pid 0: the kernel does not show it */
     struct os_watch *watch;
     char *project, *version, *godot; /* as it said itself; or NULL */

@@ -58,7 +58,7 @@ static void on_end(void *context, int why) {
 
 static void begin(struct daemon_client *client) {
     uv_buf_t buffer = uv_buf_init(client->buffer, sizeof client->buffer);
-    int rc = line_stream_read(&client->stream, buffer, on_line, on_end, client);
+    int rc = line_stream_read(&client->stream, buffer, on_line, on_end);
     if (rc < 0) {
         client->events->lost(client->context, rc);
         return;
@@ -183,7 +183,6 @@ void daemon_client_close(struct daemon_client *client) {
     if (!client)
         return;
     client->events = NULL;
-    client->stream.pipe.data = client;
     if (!uv_is_closing((uv_handle_t *)&client->stream.pipe))
         uv_close((uv_handle_t *)&client->stream.pipe, on_pipe_closed);
     uv_close((uv_handle_t *)&client->again, on_timer_closed);

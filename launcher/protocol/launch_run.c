@@ -43,7 +43,6 @@ static void on_closed(uv_handle_t *handle) {
 
 void launch_run_abort(struct launch_run *run) {
     os_child_finish(&run->child, true);
-    run->output.pipe.data = run;
     uv_close((uv_handle_t *)&run->output.pipe, on_closed);
 }
 
@@ -72,12 +71,13 @@ int launch_run_start(struct launch_run **out, uv_loop_t *loop, const struct os_s
     run->context = context;
     with_output.output = OS_NO_HANDLE;
     rc = os_pipe_reader(loop, &run->output.pipe, &with_output.output);
+    run->output.pipe.data = run;
     if (rc == 0)
         rc = os_spawn(&run->child, &with_output);
     os_handle_close(&with_output.output);
     if (rc == 0)
         rc = line_stream_read(&run->output, uv_buf_init(run->buffer, sizeof run->buffer), on_line,
-                              on_end, run);
+                              on_end);
     if (rc < 0)
         launch_run_abort(run);
     else

@@ -6,22 +6,19 @@
 
 #include "lines.h"
 
-/* Once, when no more lines come: UV_EOF, UV_EMSGSIZE for one that is too long, or what else went
- * wrong. Not called when the taker of lines has stopped. */
-typedef void (*line_end_fn)(void *context, int why);
-
-/* The pipe is initialised and closed by its owner; its `data` is this, from line_stream_read on. */
+/* The pipe is initialised and closed by its owner, and its `data` is what the functions get. */
 struct line_stream {
-    uv_pipe_t pipe;
+    uv_pipe_t pipe; /* first, for a pointer to it to be one to all of this */
     struct lines lines;
     lines_fn line;
-    line_end_fn end;
-    void *context;
+    void (*end)(void *context, int why);
     uv_buf_t buffer;
 };
 
-/* Begins to read. The buffer may be lent to any number of streams of one loop. */
-int line_stream_read(struct line_stream *stream, uv_buf_t buffer, lines_fn line, line_end_fn end,
-                     void *context);
+/* Begins to read. `end` is called once, when no more lines come: UV_EOF, UV_EMSGSIZE for one that
+ * is too long, or what else went wrong; not if it was `line` that said so. The buffer may be lent
+ * to any number of streams of one loop. */
+int line_stream_read(struct line_stream *stream, uv_buf_t buffer, lines_fn line,
+                     void (*end)(void *context, int why));
 
 #endif
