@@ -16,6 +16,7 @@ RESOURCE = '[gd_resource type="Resource" format=3]\n%s\n[resource]\n%s\n'
 FILES = {
     "eager/tool.gd": "@tool\nextends RefCounted\n" + INIT % "tool",
     "eager/named.gd": "@tool\nclass_name Eager\nextends RefCounted\n" + INIT % "named",
+    "eager/friend.gd": "@tool\nclass_name EagerFriend\nextends RefCounted\n" + INIT % "friend",
     "eager/heir.gd": 'extends "tool.gd"\n',
     "eager/maker.gd": "@tool\nextends Resource\nfunc _init() -> void:\n\t" + RUN % "maker" + "\n",
     "eager/holder.gd": 'extends RefCounted\nconst HELD: Resource = preload("made.tres")\n',
@@ -42,8 +43,15 @@ FILES = {
 }
 
 
+def with_copies(files):
+    """What runs when it is loaded runs once: each check has such files of its own."""
+    eager = [path for path in files if path.startswith("eager/") and "class_name" not in files[path]]
+    return {**files, **{path.replace("eager/", "eager_%s/" % name): files[path].replace("eager/", "eager_%s/" % name)
+                        for path in eager for name in [*CHECKED, "earlier", "error"]}}
+
+
 def fill(project):
-    for path, text in FILES.items():
+    for path, text in with_copies(FILES).items():
         os.makedirs(os.path.dirname(os.path.join(project, path)), exist_ok=True)
         with open(os.path.join(project, path), "w") as file:
             file.write(text)
@@ -90,7 +98,7 @@ CHECKED = {
     "extends_a_script": 'extends "res://eager/tool.gd"\n',
     "extends_an_heir": 'extends "res://eager/heir.gd"\n',
     "extends_a_class": "extends Eager\n",
-    "uses_a_class": "extends RefCounted\nvar friend: Eager = null\n",
+    "uses_a_class": "extends RefCounted\nvar friend: EagerFriend = null\n",
     "preload_of_a_resource": 'extends RefCounted\nconst MADE: Resource = preload("res://eager/made.tres")\n',
     "preload_of_what_has_a_resource": 'extends RefCounted\nconst OUTER: Resource = preload("res://eager/outer.tres")\n',
     "preload_of_what_preloads": 'extends "res://eager/holder.gd"\nvar other: Resource = HELD\n',
@@ -101,15 +109,20 @@ CHECKED = {
 }
 
 
+def own(name, files=None):
+    """A text with the files of a name."""
+    return CHECKED[name].replace("eager/", "eager_%s/" % (files or name))
+
+
 @pytest.mark.parametrize("name", CHECKED)
 def test_L1_a_check_runs_nothing(tools, name):
-    assert tools.call("script_check", path="res://checked.gd", text=CHECKED[name])["ok"] is True
+    assert tools.call("script_check", path="res://checked.gd", text=own(name))["ok"] is True
     assert ran(tools) == []
 
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_L1_a_check_that_runs_nothing_finds_what_is_wrong(tools, name):
-    text = CHECKED[name] + 'var wrong: int = "x"\n\n\nfunc run() -> void:\n\tmissing()\n'
+    text = own(name) + 'var wrong: int = "x"\n\n\nfunc run() -> void:\n\tmissing()\n'
     found = tools.call("script_check", path="res://checked.gd", text=text)
     lines = CHECKED[name].count("\n")
     assert found["ok"] is False and {entry["line"] for entry in found["errors"]} == {lines + 1, lines + 5}, found
@@ -135,13 +148,13 @@ def test_L1_a_check_of_what_is_computed_says_that_there_was_none(tools):
 
 def test_L1_a_check_does_not_run_what_an_earlier_one_used(tools):
     """The engine remembers what a path used, also when it did not compile."""
-    tools.call("script_check", path="res://checked.gd", text=CHECKED["preload_of_a_script"] + 'var wrong: int = "x"\n')
+    tools.call("script_check", path="res://checked.gd", text=own("preload_of_a_script", "earlier") + 'var wrong: int = "x"\n')
     assert tools.call("script_check", path="res://checked.gd", text="extends RefCounted\n")["ok"]
     assert ran(tools) == []
 
 
 def test_L1_a_class_cannot_take_the_place_of_the_error_that_stops_a_check(tools):
-    text = CHECKED["extends_a_script"] + "class __TetherRunsNothing:\n\tpass\n"
+    text = own("extends_a_script", "error") + "class __TetherRunsNothing:\n\tpass\n"
     assert tools.call("script_check", path="res://checked.gd", text=text)["ok"]
     assert ran(tools) == []
 
