@@ -89,9 +89,9 @@ static void close_connection(struct control_session *session) {
 
 void control_disconnect(struct control_session *session) {
     struct control *control = session->control;
-    must(!control->daemon->busy); /* somebody may be walking through the sessions */
-    if (!session->connected)
+    if (!session->connected) /* it may be out of the list already */
         return;
+    must(!control->daemon->busy); /* somebody may be walking through the sessions */
     close_connection(session);
     if (session->known)
         feed(session, (struct lifecycle_event){.kind = LIFECYCLE_ON_CLOSED}, NULL);
