@@ -304,8 +304,8 @@ static void tell_server(struct control_client *client) {
     tell_state(client, message_text(client->state, "state"), client->state);
 }
 
-static void tell(struct control_client *client, enum session_action action,
-                 const struct news *news) {
+static void tell_news(struct control_client *client, enum session_action action,
+                      const struct news *news) {
     switch (action) {
     case SESSION_DO_TELL_LAUNCHED:
         tell_launched(client, news->result);
@@ -418,7 +418,7 @@ static struct news carry_out(struct control_client *client, enum session_action 
         finish(client);
         break;
     default:
-        tell(client, action, news);
+        tell_news(client, action, news);
         break;
     }
     return (struct news){0};

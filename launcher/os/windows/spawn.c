@@ -27,7 +27,8 @@ static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *start
                                .environment = start_environment(environment.constant),
                                .stdio = {OS_NO_HANDLE, spec->output, OS_NO_HANDLE},
                                .handed = spec->handed,
-                               .handed_count = spec->handed_count};
+                               .handed_count = spec->handed_count,
+                               .flags = CREATE_NO_WINDOW};
     int rc = win_path(spec->path, &program);
     if (rc == 0 && (!start.command_line || !start.environment))
         rc = UV_ENOMEM;

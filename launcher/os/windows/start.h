@@ -19,11 +19,11 @@ struct start_spec {
     os_handle stdio[3];       /* OS_NO_HANDLE: an empty one */
     const os_handle *handed;  /* inherited under the same values */
     size_t handed_count;
-    DWORD flags; /* for CreateProcessW, beyond those that every start has */
+    DWORD flags; /* for CreateProcessW: CREATE_NO_WINDOW if it cannot share our console */
     HANDLE job;  /* which it is in from the beginning; NULL: none */
 };
 
-/* Nothing else of ours is inherited, and no window is ever shown. */
+/* Nothing else of ours is inherited. */
 int start_process(const struct start_spec *spec, PROCESS_INFORMATION *started);
 
 #endif

@@ -78,6 +78,9 @@ int win_user_text(char out[WIN_SID_TEXT]);
 enum win_privacy { WIN_PRIVATE_DIRECTORY, WIN_PRIVATE_FILE, WIN_PRIVATE_PIPE };
 int win_descriptor(enum win_privacy kind, PSECURITY_DESCRIPTOR *descriptor);
 
+/* The variables that hand sockets down: their values, and whose child they are for. */
+extern const char win_listeners[], win_listeners_from[];
+
 /* Whether this is Wine: the one place that knows. It lacks a few things that every Windows has, and
  * where it does, less is known there, never more allowed. */
 bool win_is_wine(void);

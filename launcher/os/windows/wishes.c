@@ -1,0 +1,161 @@
+/* Wishes are what a console tells its processes: Ctrl-C, Break, and that it is about to close. They
+ * come on a thread of their own, with no context. */
+#include "console.h"
+#include "os/os_loop.h"
+
+#include <stdlib.h>
+
+#include "memory.h"
+
+enum { PROCESSES = 256, OURS_MS = 2000 };
+
+struct os_wishes {
+    uv_async_t told;
+    unsigned which;
+    volatile LONG wished; /* a sum of wishes that the loop has not seen */
+    os_wish_fn fn;
+    void *context;
+};
+
+/* The one thing here that belongs to the whole process, as its console does. */
+static struct {
+    SRWLOCK lock;
+    struct os_wishes *wishes;
+    ULONGLONG ours_until; /* an interrupt until then is what we told the others */
+} console = {.lock = SRWLOCK_INIT};
+
+static unsigned wish_of(DWORD event) {
+    switch (event) {
+    case CTRL_C_EVENT:
+    case CTRL_BREAK_EVENT:
+        return OS_WISH_END;
+    case CTRL_CLOSE_EVENT:
+        return OS_WISH_HANGUP;
+    default: /* the user leaves, or the machine ends */
+        return OS_WISH_END;
+    }
+}
+
+/* True: it is known, and nothing else need be done about it. */
+static BOOL WINAPI on_event(DWORD event) {
+    unsigned wish = wish_of(event);
+    bool known = false;
+    AcquireSRWLockExclusive(&console.lock);
+    if (event == CTRL_C_EVENT && GetTickCount64() < console.ours_until) {
+        known = true;
+    } else if (console.wishes && (console.wishes->which & wish)) {
+        InterlockedOr(&console.wishes->wished, (LONG)wish);
+        uv_async_send(&console.wishes->told);
+        known = true;
+    }
+    ReleaseSRWLockExclusive(&console.lock);
+    /* The system ends the process when this returns, or a few seconds later. */
+    if (known && event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT)
+        Sleep(INFINITE);
+    return known;
+}
+
+static void on_told(uv_async_t *async) {
+    struct os_wishes *wishes = async->data;
+    unsigned wished = (unsigned)InterlockedExchange(&wishes->wished, 0);
+    if (wished & OS_WISH_END)
+        wishes->fn(wishes->context, OS_WISH_END);
+    if (wished & OS_WISH_HANGUP)
+        wishes->fn(wishes->context, OS_WISH_HANGUP);
+}
+
+static void set_listener(struct os_wishes *wishes) {
+    AcquireSRWLockExclusive(&console.lock);
+    console.wishes = wishes;
+    ReleaseSRWLockExclusive(&console.lock);
+}
+
+int os_wishes_create(struct os_wishes **out, uv_loop_t *loop, unsigned which, os_wish_fn fn,
+                     void *context) {
+    struct os_wishes *wishes = memory_zeroed(sizeof *wishes);
+    int rc = wishes ? uv_async_init(loop, &wishes->told, on_told) : UV_ENOMEM;
+    *out = NULL;
+    if (rc < 0) {
+        free(wishes);
+        return rc;
+    }
+    wishes->told.data = wishes;
+    uv_unref((uv_handle_t *)&wishes->told); /* to wish is no reason for a loop to go on */
+    wishes->which = which;
+    wishes->fn = fn;
+    wishes->context = context;
+    set_listener(wishes);
+    /* A process whose parent had interrupts switched off hears of them again. */
+    SetConsoleCtrlHandler(NULL, FALSE);
+    if (!SetConsoleCtrlHandler(on_event, TRUE)) {
+        rc = win_error();
+        os_wishes_destroy(wishes);
+        return rc;
+    }
+    *out = wishes;
+    return 0;
+}
+
+static void free_wishes(uv_handle_t *handle) {
+    free(handle->data);
+}
+
+void os_wishes_destroy(struct os_wishes *wishes) {
+    if (!wishes)
+        return;
+    set_listener(NULL);
+    SetConsoleCtrlHandler(on_event, FALSE);
+    uv_close((uv_handle_t *)&wishes->told, free_wishes);
+}
+
+/* ---- interrupting others ---- */
+
+bool console_is_there(void) {
+    return GetConsoleCP() != 0;
+}
+
+bool console_is_left(void) {
+    DWORD pids[2];
+    return GetConsoleProcessList(pids, 2) == 1;
+}
+
+static bool is_in_job(DWORD pid, HANDLE job) {
+    HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, pid);
+    BOOL in_job = FALSE;
+    if (!process)
+        return false;
+    if (!IsProcessInJob(process, job, &in_job))
+        in_job = FALSE;
+    CloseHandle(process);
+    return in_job;
+}
+
+/* An interrupt reaches everybody at the console, be it a shell or whoever else was started there.
+ */
+static bool is_only_for(HANDLE job) {
+    DWORD pids[PROCESSES];
+    DWORD count = GetConsoleProcessList(pids, PROCESSES);
+    if (count <= 1 || count > PROCESSES) /* nobody, or more than can be looked at */
+        return false;
+    for (DWORD i = 0; i < count; i++)
+        if (pids[i] != GetCurrentProcessId() && !is_in_job(pids[i], job))
+            return false;
+    return true;
+}
+
+bool console_interrupt(HANDLE job) {
+    bool sent, heard;
+    if (!console_is_there() || !is_only_for(job))
+        return false;
+    AcquireSRWLockExclusive(&console.lock);
+    heard = console.wishes != NULL; /* or it would end us */
+    console.ours_until = heard ? GetTickCount64() + OURS_MS : 0;
+    ReleaseSRWLockExclusive(&console.lock);
+    sent = heard && GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
+    if (!sent) {
+        AcquireSRWLockExclusive(&console.lock);
+        console.ours_until = 0;
+        ReleaseSRWLockExclusive(&console.lock);
+    }
+    return sent;
+}
