@@ -10,7 +10,7 @@ from scene import wait_until
 from tether import PROGRAMS, SERVER, Instance
 
 TRIES = 30  # so often it is seen to wake up, where it would be asleep if it had given up
-COMMANDS = {"editor": [os.path.join(PROGRAMS, "client_drive"), TETHER], "front": [TETHER, "mcp"]}
+COMMANDS = {"editor": [os.environ.get("TETHER_CLIENT_DRIVE") or os.path.join(PROGRAMS, "client_drive"), TETHER], "front": [TETHER, "mcp"]}
 
 
 @pytest.fixture
