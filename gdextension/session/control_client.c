@@ -347,8 +347,9 @@ static struct news connect_to(struct control_client *client, const char *path) {
                                 .project = client->plan.next.project,
                                 .resume = client->id};
     client->daemon = daemon_client_open(&client->loop, path, hello, &events, client);
-    return client->daemon ? (struct news){0}
-                          : (struct news){.event.kind = SESSION_ON_LOST, .text = "out of memory"};
+    if (!client->daemon)
+        return (struct news){.event.kind = SESSION_ON_LOST, .text = "out of memory"};
+    return (struct news){0};
 }
 
 static struct news launch(struct control_client *client) {
