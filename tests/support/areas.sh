@@ -222,10 +222,9 @@ lint_banned() {
         none_match '\b(sprintf|vsprintf|strcpy|strcat|strncpy|strncat|gets|atoi|atol|strtok|system|popen|setenv|putenv|unsetenv|alloca)\('
 }
 
-# Only os/ sees the system's headers.
-lint_system_headers() {
-    tracked 'launcher/*.[ch]' 'gdextension/*.[ch]' | grep -vE '^launcher/os/' |
-        none_match '#include <(sys/|linux/|netinet/|arpa/|unistd|fcntl|poll|pthread|dirent|windows|winsock|spawn)'
+# Nothing above os/ knows a system: neither its headers nor its functions, signals and names.
+lint_seam() {
+    "$PYTHON" tests/support/seam.py
 }
 
 lint_layers() {
@@ -248,7 +247,7 @@ area_lint() {
     check cppcheck lint_cppcheck
     check shellcheck lint_shell
     check banned-functions lint_banned
-    check system-headers lint_system_headers
+    check seam lint_seam
     check layers lint_layers
     check file-length lint_length
     check gdscript lint_gdscript

@@ -67,8 +67,7 @@ int os_process_command(const struct os_identity *identity, char *out, size_t siz
     out[0] = '\0';
     int rc = stack_read(identity, &stack);
     if (rc == 0 && stack.variables > stack.words)
-        os_text_printable(stack.bytes + stack.words, stack.variables - stack.words - 1, out,
-                             size);
+        os_text_printable(stack.bytes + stack.words, stack.variables - stack.words - 1, out, size);
     free(stack.bytes);
     return rc;
 }
