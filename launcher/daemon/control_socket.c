@@ -634,7 +634,7 @@ int control_init(struct control *control, struct daemon *daemon, struct error *e
 
 int control_listen(struct control *control, struct error *err) {
     struct daemon *daemon = control->daemon;
-    struct os_control *endpoint;
+    struct os_control *endpoint = NULL;
     int rc = os_control_name(&daemon->dir, true, daemon->control_name, err);
     if (rc == 0)
         rc = os_control_listen(&endpoint, &daemon->loop, &daemon->dir, BACKLOG, on_connection,

@@ -180,7 +180,7 @@ static int place_descriptors(struct program_plan *plan, int *failure_pipe) {
         if (dup2(plan->fds[i], i) < 0)
             return -1;
     }
-    if (dup2(*failure_pipe, count) < 0 || posix_cloexec(count) < 0)
+    if (dup2(*failure_pipe, count) < 0 || fcntl(count, F_SETFD, FD_CLOEXEC) < 0)
         return -1;
     *failure_pipe = count;
     posix_close_from(count + 1);
