@@ -428,7 +428,7 @@ static struct news carry_out(struct control_client *client, enum session_action 
 /* At most one action of a step comes to nothing. */
 static void feed(struct control_client *client, struct news news) {
     while (news.event.kind != SESSION_ON_NOTHING) {
-        struct session_actions actions;
+        struct session_actions actions = {0};
         struct news next = {0};
         session_step(&client->session, &news.event, &actions);
         for (uint32_t action = 1; action <= SESSION_DO_FINISH; action <<= 1) {
