@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "daemon/command_words.h"
 #include "daemon/log.h"
+#include "daemon/orphans.h"
 #include "daemon/place.h"
 #include "daemon/ports.h"
 #include "daemon/records.h"
@@ -24,7 +25,7 @@
 
 struct report {
     const struct options *options;
-    char instance[OPTIONS_INSTANCE_MAX];
+    struct orphans orphans;
     json_t *findings;
     bool is_held; /* a daemon runs here */
     int64_t server_pid;
@@ -89,6 +90,10 @@ static void examine_place(struct report *report) {
     struct error err = {0};
     struct os_dir dir;
     int rc = client_dir(&dir, report->options, false, &err);
+    if (rc == 0)
+        orphans_init(&report->orphans, report->options, &dir);
+    else
+        options_instance(report->options, report->orphans.instance);
     if (rc == UV_ENOENT) {
         add(report, "directory", NULL, "there is none yet: nothing has run for these ports");
         return;
@@ -173,10 +178,23 @@ static void add_elsewhere(struct report *report, const char *name,
 
 /* ---- ports ---- */
 
+enum { ADVICE_MAX = 128 };
+
+/* For a process that says that it is an orphan of ours. */
+static void advise_end(const struct report *report, const struct os_identity *identity,
+                       char advice[ADVICE_MAX]) {
+    if (orphans_is_ours(&report->orphans, identity))
+        snprintf(advice, ADVICE_MAX, "`tether sweep` ends it");
+    else
+        snprintf(advice, ADVICE_MAX,
+                 "nothing proves that it is ours, so it is left alone; `kill %" PRId64 "` ends it",
+                 identity->pid);
+}
+
 static void examine_port(struct report *report, uint16_t port) {
     struct os_port_holder holder;
     struct error err = {0};
-    char name[16], instance[OPTIONS_INSTANCE_MAX], place[OS_PATH_MAX];
+    char name[16], instance[OPTIONS_INSTANCE_MAX], place[OS_PATH_MAX], advice[ADVICE_MAX];
     int rc;
     if (port == 0)
         return;
@@ -190,14 +208,15 @@ static void examine_port(struct report *report, uint16_t port) {
     } else if (holder.identity.pid == 0) {
         add(report, name, "use other ports (--http-port, --ws-port)",
             "held by a process of user %u that the system does not show us", (unsigned)holder.user);
-    } else if (!ports_is_orphan(&holder.identity, report->instance) &&
+    } else if (!orphans_says_so(&report->orphans, &holder.identity) &&
                is_elsewhere(report, &holder, instance, place)) {
         add_elsewhere(report, name, &holder, instance, place);
     } else {
-        bool orphan = ports_is_orphan(&holder.identity, report->instance);
+        bool orphan = orphans_says_so(&report->orphans, &holder.identity);
+        advise_end(report, &holder.identity, advice);
         add(report, name,
             report->is_held ? NULL
-            : orphan        ? "`tether sweep` ends it"
+            : orphan        ? advice
                             : "end it, or use other ports (--http-port, --ws-port)",
             "held by %s%lld (%s: %s)", orphan ? "an orphan of this instance, process " : "process ",
             (long long)holder.identity.pid, holder.executable, holder.command);
@@ -206,12 +225,12 @@ static void examine_port(struct report *report, uint16_t port) {
 
 static bool examine_process(const struct os_identity *identity, void *arg) {
     struct report *report = arg;
-    char command[256] = "?";
-    if (ports_is_orphan(identity, report->instance)) {
+    char command[256] = "?", advice[ADVICE_MAX];
+    if (orphans_says_so(&report->orphans, identity)) {
         os_process_command(identity, command, sizeof command);
-        add(report, "orphan", "`tether sweep` ends it",
-            "process %lld (%s) was started by a daemon that is gone", (long long)identity->pid,
-            command);
+        advise_end(report, identity, advice);
+        add(report, "orphan", advice, "process %lld (%s) was started by a daemon that is gone",
+            (long long)identity->pid, command);
     }
     return true;
 }
@@ -243,9 +262,9 @@ static int print_findings(const struct report *report) {
         fputs(words.data, stdout);
     buffer_finish(&words);
     if (report->options->json) {
-        json_t *all =
-            json_pack("{s:s, s:s, s:b, s:O}", "version", tether_version, "instance",
-                      report->instance, "ok", code == EXIT_FINE, "findings", report->findings);
+        json_t *all = json_pack("{s:s, s:s, s:b, s:O}", "version", tether_version, "instance",
+                                report->orphans.instance, "ok", code == EXIT_FINE, "findings",
+                                report->findings);
         command_print_json(all);
         json_decref(all);
     }
@@ -255,11 +274,10 @@ static int print_findings(const struct report *report) {
 int command_doctor(const struct options *options) {
     struct report report = {.options = options, .findings = json_array()};
     int code;
-    options_instance(options, report.instance);
     examine_place(&report);
     examine_port(&report, options->http_port);
     examine_port(&report, options->ws_port);
-    os_process_each("TETHER_INSTANCE", report.instance, examine_process, &report);
+    os_process_each("TETHER_INSTANCE", report.orphans.instance, examine_process, &report);
     code = print_findings(&report);
     json_decref(report.findings);
     return code;
@@ -279,15 +297,11 @@ static void on_removed(const char *name, void *context) {
 }
 
 static void sweep_place(const struct options *options, const struct os_dir *dir) {
-    struct records_state before;
-    struct os_identity nobody = {0};
-    struct ports ports;
+    struct orphans orphans;
     struct log log;
-    bool known;
     log_init(&log, dir, true, ignore_line, NULL);
-    known = records_read_state(dir, &before);
-    ports_init(&ports, options, &log);
-    ports_end_orphans(&ports, known ? &before.server : &nobody);
+    orphans_init(&orphans, options, dir);
+    orphans_end(&orphans, (int)options->config.stop_grace_ms, &log);
     records_clean(dir, on_removed, &log);
     records_keep_last(dir);
     os_control_remove(dir, NULL);

@@ -91,9 +91,9 @@ static void add_word(const char *word, void *context) {
 
 /* What is about the launcher's own surroundings is not for the daemon. */
 static void daemon_environment(struct text_list *list) {
-    static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON",  "TETHER_WS_TOKEN",
-                                          "LISTEN_FDS",      "LISTEN_PID",     "LISTEN_FDNAMES",
-                                          "NOTIFY_SOCKET",   "TETHER_ANNOUNCE"};
+    static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON", "TETHER_MARK",
+                                          "TETHER_WS_TOKEN", "LISTEN_FDS",    "LISTEN_PID",
+                                          "LISTEN_FDNAMES",  "NOTIFY_SOCKET", "TETHER_ANNOUNCE"};
     for (char *const *entry = os_environment(); *entry; entry++)
         text_list_add(list, *entry);
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++)

@@ -7,6 +7,7 @@
 
 #include "client.h"
 #include "commands.h"
+#include "daemon/orphans.h"
 #include "daemon/ports.h"
 #include "exit_code.h"
 #include "protocol/message.h"
@@ -55,14 +56,14 @@ static json_t *wait_for_end(struct client *client, const json_t *welcome) {
 }
 
 struct left {
-    char instance[OPTIONS_INSTANCE_MAX];
+    struct orphans orphans;
     char pids[200]; /* " 4711 4712", as many as have room */
 };
 
 static bool note_left(const struct os_identity *identity, void *context) {
     struct left *left = context;
     size_t used = strlen(left->pids);
-    if (ports_is_orphan(identity, left->instance))
+    if (orphans_says_so(&left->orphans, identity))
         snprintf(left->pids + used, sizeof left->pids - used, " %" PRId64, identity->pid);
     return strlen(left->pids) + 24 < sizeof left->pids;
 }
@@ -70,8 +71,8 @@ static bool note_left(const struct os_identity *identity, void *context) {
 static int fail_processes_left(const struct options *options) {
     struct error err = {0};
     struct left left = {.pids = ""};
-    options_instance(options, left.instance);
-    os_process_each("TETHER_INSTANCE", left.instance, note_left, &left);
+    options_instance(options, left.orphans.instance);
+    os_process_each("TETHER_INSTANCE", left.orphans.instance, note_left, &left);
     error_set(&err, UV_EBUSY,
               "stopped, but the system does not let go of processes of the server%s%s; `tether "
               "doctor` tells more",

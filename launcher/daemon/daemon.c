@@ -9,6 +9,7 @@
 #include "command_words.h"
 #include "memory.h"
 #include "must.h"
+#include "orphans.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 #include "records.h"
@@ -76,6 +77,8 @@ static int write_state(struct daemon *daemon, struct error *err) {
     json_object_set_new(state, "control", json_string(daemon->control_name));
     json_object_set_new(state, "place", json_string(place));
     json_object_set_new(state, "lock", json_string(lock));
+    json_object_set_new(state, "mark", json_string(daemon->mark));
+    json_object_set(state, "above", daemon->above);
     return records_write_state(&daemon->dir, state, err);
 }
 
@@ -178,6 +181,7 @@ static void start_server(struct daemon *daemon) {
         .options = daemon->options,
         .daemon = daemon->self,
         .ready_place = ready_place(&daemon->ready),
+        .mark = daemon->mark,
         .token = daemon->token,
     };
     struct server_facts *facts = &daemon->facts;
@@ -459,6 +463,16 @@ static void make_token(char token[DAEMON_TOKEN]) {
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
 }
 
+/* Those above us, the nearest first: to one of them goes what loses its parents with us. */
+static json_t *list_above(const struct os_identity *self) {
+    struct os_identity at = *self;
+    json_t *list = json_array();
+    while (json_array_size(list) < RECORDS_ABOVE && os_process_parent(&at, &at.pid) == 0 &&
+           at.pid > 0 && os_identity_of(at.pid, &at) == 0)
+        json_array_append_new(list, process_json(at.pid, at.start));
+    return list;
+}
+
 /* Without that nobody could be told from anybody else: neither whom to end nor who lives. */
 static int know_self(struct daemon *daemon, struct error *err) {
     int rc = os_identity_self(&daemon->self);
@@ -501,10 +515,13 @@ static void on_removed(const char *name, void *context) {
  * its time. */
 static void tidy_up(struct daemon *daemon) {
     struct records_state before;
+    struct orphans orphans;
     bool unclean = records_read_state(&daemon->dir, &before);
     records_clean(&daemon->dir, on_removed, &daemon->log);
-    if (unclean)
-        ports_end_orphans(&daemon->ports, &before.server);
+    if (!unclean)
+        return;
+    orphans_init(&orphans, daemon->options, &daemon->dir);
+    orphans_end(&orphans, (int)daemon->options->config.stop_grace_ms, &daemon->log);
 }
 
 /* What libraries or a sanitizer have to say belongs into the log, too. */
@@ -534,6 +551,8 @@ static int open_all(struct daemon *daemon, struct error *err) {
     ports_init(&daemon->ports, daemon->options, &daemon->log);
     tidy_up(daemon);
     make_token(daemon->token);
+    make_token(daemon->mark);
+    daemon->above = list_above(&daemon->self);
     rc = os_wishes_create(&daemon->wishes, &daemon->loop,
                           OS_WISH_END | OS_WISH_HANGUP | OS_WISH_USER1 | OS_WISH_USER2, on_wish,
                           daemon);
@@ -613,6 +632,7 @@ static int fail_early(struct daemon *daemon, const struct error *err) {
     os_dir_finish(&daemon->dir);
     os_handle_close(&daemon->lock);
     json_decref(daemon->facts.command);
+    json_decref(daemon->above);
     free(daemon);
     return 1;
 }
@@ -643,6 +663,7 @@ int daemon_run(const struct options *options, bool foreground) {
     os_handle_close(&daemon->lock);
     os_dir_finish(&daemon->dir);
     json_decref(daemon->facts.command);
+    json_decref(daemon->above);
     free(daemon);
     return code;
 }

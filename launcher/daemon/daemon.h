@@ -48,7 +48,9 @@ struct daemon {
     char instance[OPTIONS_INSTANCE_MAX];
     char control_name[OS_ENDPOINT_MAX];
     char token[DAEMON_TOKEN];
+    char mark[DAEMON_TOKEN]; /* of all that is started: ours, and no copy of an environment */
     struct os_identity self;
+    json_t *above; /* the processes above us */
     int64_t started_at;
 
     uv_loop_t loop;

@@ -40,6 +40,7 @@ void environment_build(struct text_list *list, char *const *inherited,
     set_owner(list, start);
     environment_set(list, "TETHER_INSTANCE", instance);
     environment_set(list, "TETHER_DAEMON", daemon);
+    environment_set(list, "TETHER_MARK", start->mark);
     set_number(list, "TETHER_HTTP_PORT", start->options->http_port);
     set_number(list, "TETHER_WS_PORT", start->options->ws_port);
     environment_set(list, "TETHER_WS_TOKEN", start->token);

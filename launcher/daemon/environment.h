@@ -15,6 +15,7 @@ struct server_start {
     struct os_identity daemon;
     struct lifecycle_process owner; /* whoever owns the server now; pid 0: nobody */
     const char *ready_place;        /* where to say that it is ready; NULL: nowhere */
+    const char *mark;               /* tells what this daemon started from copies; NULL: none */
     const char *token;              /* with which editors reach the server; NULL: none */
 };
 

@@ -9,80 +9,11 @@
 #include "must.h"
 #include "records.h"
 
-enum { BACKLOG = 511, PAIRS_TRIED = 100, ORPHANS_MOST = 256 };
+enum { BACKLOG = 511, PAIRS_TRIED = 100 };
 
 void ports_init(struct ports *ports, const struct options *options, struct log *log) {
     *ports =
         (struct ports){.options = options, .log = log, .listeners = {OS_NO_HANDLE, OS_NO_HANDLE}};
-}
-
-/* ---- orphans ---- */
-
-/* TETHER_DAEMON is "pid:start". */
-static bool parse_daemon(char *text, struct os_identity *daemon) {
-    char *colon = strchr(text, ':');
-    if (!colon)
-        return false;
-    *colon = 0;
-    return os_pid_parse(text, &daemon->pid) == 0 && os_start_parse(colon + 1, &daemon->start) == 0;
-}
-
-/* The daemon is named as its server's namespace counts. Seen from another one it looks dead. */
-bool ports_is_orphan(const struct os_identity *identity, const char *instance) {
-    char value[64];
-    struct os_identity daemon;
-    if (os_same_namespace(identity->pid) != OS_YES)
-        return false;
-    if (os_process_variable(identity, "TETHER_INSTANCE", value, sizeof value) < 0 ||
-        strcmp(value, instance) != 0)
-        return false;
-    if (os_process_variable(identity, "TETHER_DAEMON", value, sizeof value) < 0 ||
-        !parse_daemon(value, &daemon))
-        return false;
-    return os_liveness(&daemon) == OS_DEAD;
-}
-
-struct orphan_search {
-    const char *instance;
-    struct os_identity self;
-    struct os_identity found[ORPHANS_MOST];
-    size_t count;
-};
-
-static bool note_orphan(const struct os_identity *identity, void *arg) {
-    struct orphan_search *search = arg;
-    if (identity->pid != search->self.pid && ports_is_orphan(identity, search->instance))
-        search->found[search->count++] = *identity;
-    return search->count < ORPHANS_MOST;
-}
-
-static void end_orphan(struct ports *ports, const struct os_identity *identity, const char *why) {
-    char command[256] = "?";
-    int rc;
-    os_process_command(identity, command, sizeof command);
-    rc = os_orphan_end(identity, (int)ports->options->config.stop_grace_ms);
-    if (rc == 0)
-        log_say(ports->log, "ended process %lld (%s), left over from an earlier run: %s",
-                (long long)identity->pid, command, why);
-    else if (rc != UV_ESRCH)
-        log_say(ports->log, "process %lld (%s), left over from an earlier run, cannot be ended: %s",
-                (long long)identity->pid, command, uv_strerror(rc));
-}
-
-void ports_end_orphans(struct ports *ports, const struct os_identity *recorded) {
-    char instance[OPTIONS_INSTANCE_MAX];
-    struct orphan_search *search = memory_zeroed(sizeof *search);
-    options_instance(ports->options, instance);
-    if (recorded->pid && recorded->start && os_liveness(recorded) == OS_ALIVE)
-        end_orphan(ports, recorded, "recorded as the server of a daemon that is gone");
-    if (!search)
-        return;
-    search->instance = instance;
-    os_identity_self(&search->self);
-    os_process_each("TETHER_INSTANCE", instance, note_orphan, search);
-    for (size_t i = 0; i < search->count; i++)
-        end_orphan(ports, &search->found[i], "started by a daemon that is gone");
-    free(search);
 }
 
 /* ---- having ports ---- */
@@ -142,25 +73,6 @@ static int check_port(struct ports *ports, uint16_t port, struct error *err) {
     return explain_busy(ports, port, &why, err);
 }
 
-/* Ends an orphan of ours that is in the way although its daemon's records are lost. */
-static bool end_holder(struct ports *ports, uint16_t port) {
-    char instance[OPTIONS_INSTANCE_MAX];
-    struct os_port_holder holder;
-    options_instance(ports->options, instance);
-    if (os_port_holder(port, &holder) < 0 || holder.identity.pid == 0 ||
-        !ports_is_orphan(&holder.identity, instance))
-        return false;
-    end_orphan(ports, &holder.identity, "it held a port, and its daemon is gone");
-    return true;
-}
-
-static int clear_port(struct ports *ports, uint16_t port, struct error *err) {
-    int rc = check_port(ports, port, err);
-    if (rc == UV_EADDRINUSE && end_holder(ports, port))
-        rc = check_port(ports, port, err);
-    return rc;
-}
-
 static int hold(struct ports *ports, uint16_t port, struct error *err) {
     int rc;
     if (port == 0)
@@ -178,9 +90,9 @@ int ports_prepare(struct ports *ports, struct error *err) {
     if (ports->listener_count > 0)
         return 0; /* held since the first start */
     ports->conflict = (struct ports_conflict){0};
-    rc = clear_port(ports, options->http_port, err);
+    rc = check_port(ports, options->http_port, err);
     if (rc == 0)
-        rc = clear_port(ports, options->ws_port, err);
+        rc = check_port(ports, options->ws_port, err);
     if (rc < 0 || !options->hold_ports)
         return rc;
     rc = hold(ports, options->http_port, err);
@@ -197,22 +109,16 @@ void ports_release(struct ports *ports) {
     ports->listener_count = 0;
 }
 
-static bool has_stranger(const char *instance, uint16_t port) {
-    struct os_port_holder holder;
+static bool is_held(uint16_t port) {
     struct error why = {0};
-    if (port == 0 || os_port_try(port, &why) == 0 || why.code != UV_EADDRINUSE)
-        return false;
-    return os_port_holder(port, &holder) < 0 || holder.identity.pid == 0 ||
-           !ports_is_orphan(&holder.identity, instance);
+    return port != 0 && os_port_try(port, &why) < 0 && why.code == UV_EADDRINUSE;
 }
 
 bool ports_have_stranger(const struct options *options, const struct os_dir *dir) {
-    char instance[OPTIONS_INSTANCE_MAX];
     struct records_state before;
-    options_instance(options, instance);
     if (records_read_state(dir, &before))
-        return false; /* what is in the way may be known by the records alone */
-    return has_stranger(instance, options->http_port) || has_stranger(instance, options->ws_port);
+        return false; /* what is in the way may be an orphan of ours */
+    return is_held(options->http_port) || is_held(options->ws_port);
 }
 
 bool ports_are_free(struct ports *ports, struct error *err) {

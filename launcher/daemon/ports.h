@@ -28,10 +28,6 @@ struct ports {
 
 void ports_init(struct ports *ports, const struct options *options, struct log *log);
 
-/* Ends the orphans of this instance that an earlier daemon left, whose recorded server `recorded`
- * may be (pid 0: none is known). Only for who holds the lock. */
-void ports_end_orphans(struct ports *ports, const struct os_identity *recorded);
-
 /* Makes sure that both ports can be had, and takes them if they are to be held. UV_EADDRINUSE: a
  * stranger has one; the error names it and the next free pair. */
 int ports_prepare(struct ports *ports, struct error *err);
@@ -45,8 +41,5 @@ bool ports_are_free(struct ports *ports, struct error *err);
 /* Whether a start would fail because of a stranger, as far as can be told beforehand. Only for who
  * holds the lock. */
 bool ports_have_stranger(const struct options *options, const struct os_dir *dir);
-
-/* True if the process belongs to this instance and its daemon is dead. */
-bool ports_is_orphan(const struct os_identity *identity, const char *instance);
 
 #endif

@@ -43,7 +43,10 @@ bool records_read_state(const struct os_dir *dir, struct records_state *state) {
     state->daemon = identity_of(json_object_get(json, "daemon"));
     state->guard = identity_of(json_object_get(json, "guard"));
     state->server = identity_of(json_object_get(json, "server"));
+    for (size_t i = 0; i < RECORDS_ABOVE; i++)
+        state->above[i] = identity_of(json_array_get(json_object_get(json, "above"), i));
     snprintf(state->place, sizeof state->place, "%s", message_text(json, "place"));
+    snprintf(state->mark, sizeof state->mark, "%s", message_text(json, "mark"));
     snprintf(state->lock, sizeof state->lock, "%s", message_text(json, "lock"));
     json_decref(json);
     return true;

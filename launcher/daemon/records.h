@@ -14,12 +14,17 @@
 
 #include "os/os.h"
 
+#define RECORDS_MARK  33
+#define RECORDS_ABOVE 16
+
 /* What an earlier daemon left in state.json; identities with pid 0 are not known, texts that are
  * empty neither. */
 struct records_state {
     struct os_identity daemon, guard, server;
-    char place[OS_PLACE_MAX];    /* where those identities mean something */
-    char lock[OS_LOCK_TEXT_MAX]; /* the file that the daemon has locked */
+    struct os_identity above[RECORDS_ABOVE]; /* the daemon's parent, that one's parent, … */
+    char place[OS_PLACE_MAX];                /* where those identities mean something */
+    char lock[OS_LOCK_TEXT_MAX];             /* the file that the daemon has locked */
+    char mark[RECORDS_MARK]; /* what all that it started have in their environment */
 };
 
 /* False if there is no such file, or none that can be used. */

@@ -107,6 +107,9 @@ int os_process_command(const struct os_identity *identity, char *out, size_t siz
 int os_process_executable(const struct os_identity *identity, char *out, size_t size);
 int os_process_parent(const struct os_identity *identity, int64_t *parent);
 
+/* The session in which the process is; where there are none, UV_ENOSYS. */
+int os_process_session(const struct os_identity *identity, int64_t *session);
+
 /* Users are uids on POSIX and the last part of the SID on Windows. */
 int os_process_user(const struct os_identity *identity, uint32_t *user);
 uint32_t os_user_self(void);

@@ -3,6 +3,7 @@ Rows C1 to C3."""
 import json
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -187,13 +188,23 @@ def test_C2_of_a_hundred_launches_at_once_one_starts_and_all_succeed(state_dir):
 
 # ---- C3: orphans ----
 
+MARK = "0123456789abcdef0123456789abcdef"
+
+
+def place_of_pids():
+    """This start of the machine and this pid namespace, as records name them."""
+    with open("/proc/sys/kernel/random/boot_id") as file:
+        return "%s/%d" % (file.read().strip(), os.stat("/proc/self/ns/pid").st_ino)
+
+
 class Orphan:
     """A server that says of itself that a daemon which is dead started it for the instance."""
 
-    def __init__(self, instance, daemon, *options):
+    def __init__(self, instance, daemon, *options, mark=MARK):
         self.process = Process([SERVER] + list(options), {
             "TETHER_INSTANCE": instance.name,
             "TETHER_DAEMON": "%(pid)d:%(start)s" % daemon,
+            "TETHER_MARK": mark,
             "TETHER_HTTP_PORT": str(instance.http), "TETHER_WS_PORT": str(instance.ws)})
         self.pid = self.process.pid
         self.process.expect("server up pid")
@@ -216,6 +227,8 @@ def test_C3_orphans_are_listed_with_advice_and_swept_and_others_are_left_alone(s
         elsewhere = Orphan(Instance(state_dir), dead)     # an orphan, but not of this instance
         helper = Orphan(instance, identity(os.getpid()), "--http", "0", "--ws", "0")  # daemon lives
         make_place(instance)
+        write(instance.directory, "state.json", {"daemon": dead, "server": identity(orphan.pid), "mark": MARK,
+                                                 "place": place_of_pids()})
         listed = [f for f in findings_of(instance) if f["what"] == "orphan"]
         assert len(listed) == 1 and str(orphan.pid) in listed[0]["text"]
         assert "tether sweep" in listed[0]["advice"]
@@ -286,16 +299,66 @@ def test_C3_the_next_start_ends_orphans_in_the_way_and_says_so(state_dir):
         assert "ended process %d" % first["server_pid"] in instance.log()
 
 
-def test_C3_a_recorded_server_is_ended_although_it_hides_its_environment(state_dir):
+def test_L3_a_recorded_server_that_hides_its_environment_is_left_alone(state_dir):
+    """Pid and start alone are no proof. The log and the doctor tell of it."""
     with Instance(state_dir) as instance, Process(["env", "-i", SERVER, "--http",
-                                                   str(instance.http)]) as orphan:
-        orphan.expect("server up pid")
+                                                   str(instance.http)]) as server:
+        server.expect("server up pid")
         make_place(instance)
-        write(instance.directory, "state.json",
-              {"daemon": dead_identity(), "server": identity(orphan.pid)})
-        assert instance.launch()["result"] == "started"
-        assert orphan.wait() == 0
-        assert "ended process %d" % orphan.pid in instance.log()
+        write(instance.directory, "state.json", {"daemon": dead_identity(), "server": identity(server.pid),
+                                                 "mark": MARK, "place": place_of_pids()})
+        result = wait_failed(instance.launch())
+        assert result["code"] == 3 and "held by process %d" % server.pid in result["message"]
+        assert "`kill %d` ends it" % server.pid in instance.log()
+        assert server.popen.poll() is None
+
+
+# What is not as it should be in the record, or in the environment of the process.
+DOUBTS = {
+    "no mark is recorded": {"mark": None},
+    "another mark is recorded": {"mark": MARK[::-1]},
+    "it was another start of the machine": {"place": "00000000-1111-2222-3333-444444444444/4026531836"},
+    "it was another pid namespace": {"place": place_of_pids().split("/")[0] + "/17"},
+    "no place is recorded": {"place": None},
+    "it is not told which daemon": {"daemon": None},
+    "there is no record": None,
+}
+
+
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_L3_what_is_not_proven_to_be_ours_is_left_alone_and_told(state_dir, doubt):
+    """Neither a forged or restored record nor a copied environment ends anybody."""
+    dead = dead_identity()
+    with Instance(state_dir) as instance:
+        other = Orphan(instance, dead, "--http", "0", "--ws", "0")
+        record = {"daemon": dead, "server": identity(other.pid), "mark": MARK, "place": place_of_pids(), "lock": "1:1"}
+        make_place(instance)
+        if DOUBTS[doubt] is not None:
+            write(instance.directory, "state.json", dict(record, **DOUBTS[doubt]))
+        finding = next(f for f in findings_of(instance) if f["what"] == "orphan")
+        assert "`kill %d` ends it" % other.pid in finding["advice"]
+        if doubt != "it was another pid namespace":  # whose daemon may live
+            assert "ended" not in instance.cli("sweep").output
+            assert instance.launch()["result"] == "started"
+        assert other.process.popen.poll() is None
+
+
+def test_L3_whoever_asks_for_a_start_is_not_ended_by_it(state_dir):
+    """An editor that was started from the server has its environment, and starts the next daemon."""
+    dead = dead_identity()
+    with Instance(state_dir) as instance:
+        make_place(instance)
+        script = "exec 3<&0; read _; %s; read _ <&3" % " ".join(instance.argv("launch", "--owner-pid", "$$", "--", SERVER))
+        with Process(["sh", "-c", script], dict(instance.env, TETHER_INSTANCE=instance.name, TETHER_MARK=MARK,
+                                                TETHER_DAEMON="%(pid)d:%(start)s" % dead),
+                     stdin=subprocess.PIPE) as editor:
+            write(instance.directory, "state.json", {"daemon": dead, "server": identity(editor.pid), "mark": MARK,
+                                                     "place": place_of_pids()})
+            editor.popen.stdin.write(b"\n")
+            editor.popen.stdin.flush()
+            editor.expect('"result":"started"')
+            assert editor.popen.poll() is None
+            editor.popen.stdin.close()
 
 
 def test_C3_a_recorded_server_whose_pid_has_another_start_is_left_alone(state_dir):

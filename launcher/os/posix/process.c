@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 int os_process_wait(const struct os_process *process, int timeout_ms) {
     struct pollfd item = {.fd = (int)process->handle, .events = POLLIN};
@@ -27,6 +28,16 @@ int os_process_wait(const struct os_process *process, int timeout_ms) {
 
 void os_process_close(struct os_process *process) {
     os_handle_close(&process->handle);
+}
+
+int os_process_session(const struct os_identity *identity, int64_t *session) {
+    pid_t found = getsid((pid_t)identity->pid);
+    if (found < 0)
+        return -errno;
+    if (os_liveness(identity) != OS_ALIVE) /* another has that pid now */
+        return -ESRCH;
+    *session = found;
+    return 0;
 }
 
 struct os_exit posix_exit_of(int status) {

@@ -11,3 +11,8 @@ int os_orphan_end(const struct os_identity *root, int grace_ms) {
     (void)grace_ms;
     return UV_ENOSYS;
 }
+int os_process_session(const struct os_identity *identity, int64_t *session) {
+    (void)identity;
+    (void)session;
+    return UV_ENOSYS;
+}
