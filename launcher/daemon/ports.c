@@ -5,7 +5,6 @@
 
 #include <uv.h>
 
-#include "memory.h"
 #include "must.h"
 #include "records.h"
 

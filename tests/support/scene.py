@@ -224,7 +224,7 @@ def find_guard(daemon):
     for pid in children_of(daemon) if daemon else []:
         try:
             with open("/proc/%d/comm" % pid) as file:
-                if file.read() == "tether-guard\n":
+                if file.read() == "server-guard\n":
                     return pid
         except (FileNotFoundError, ProcessLookupError):
             pass

@@ -249,9 +249,9 @@ static void test_guard_has_its_own_name(void **state) {
     assert_true(harness_lines(&harness, 1));
     check_state(harness.guard, 'S');
     read_text(harness.guard, "comm", name, sizeof name);
-    assert_string_equal(name, "tether-guard\n");
+    assert_string_equal(name, "server-guard\n");
     read_text(harness.guard, "cmdline", name, sizeof name);
-    assert_string_equal(name, "tether guard");
+    assert_string_equal(name, "server guard");
     read_text(harness.daemon, "cmdline", text, sizeof text);
     assert_string_equal(text, before);
     kill(harness.daemon, SIGKILL);

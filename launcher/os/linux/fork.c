@@ -73,6 +73,10 @@ void posix_close_from(int first) {
     } while (closing.closed > 1);
 }
 
+void os_refuse_tracers(void) {
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
 void os_set_name(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
 }

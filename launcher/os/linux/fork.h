@@ -23,6 +23,10 @@ int os_follow_parent(int parent);
  * status is as from waitpid() and may be NULL. */
 int os_wait(int pid, int *status);
 
+/* From now on only who may trace everybody may trace this process: the server, which is of the same
+ * user, could hold its guard still for ever. Ends with exec. */
+void os_refuse_tracers(void);
+
 /* The name that ps shows; cut where the platform's limit is. */
 void os_set_name(const char *name);
 

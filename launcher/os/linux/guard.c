@@ -8,9 +8,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "must.h"
+#include "procfs.h"
+
+enum { COLLECT_MOST_MS = 1000 };
 
 /* Between the fork and the moment in which the guard has its own dispositions, no handler of the
  * daemon may run in it: they write to descriptors that both share. */
@@ -114,11 +118,33 @@ void guard_abandon(struct guard *guard) {
         kill(guard->pid, SIGKILL);
 }
 
+bool guard_is_held(const struct guard *guard) {
+    struct proc_stat stat;
+
+    return guard->pid > 0 && procfs_read_stat(guard->pid, &stat) == 0 &&
+           (stat.state == 't' || stat.state == 'T');
+}
+
+/* The channel ends a moment before the process does. One that somebody traces can be dead and still
+ * be kept from us until the tracer ends; whoever is collected then is one more stray. */
+static void collect(int pid) {
+    struct os_process process;
+    int result = os_process_open(&process, &(struct os_identity){.pid = pid});
+
+    if (result == 0)
+        os_process_wait(&process, COLLECT_MOST_MS);
+    os_process_close(&process);
+    if (result == -ENOSYS)
+        os_wait(pid, NULL);
+    else
+        waitpid(pid, NULL, WNOHANG | __WALL);
+}
+
 bool guard_reap(struct guard *guard) {
     bool ended = guard->tree_empty;
 
     if (guard->pid > 0)
-        os_wait(guard->pid, NULL);
+        collect(guard->pid);
     if (guard->fd >= 0)
         close(guard->fd);
     if (guard->other_end >= 0)

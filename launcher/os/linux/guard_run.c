@@ -26,7 +26,8 @@ enum { FD_CHANNEL = 3, FD_FAILURE = 4, FD_FIRST_UNUSED = 5 };
 
 enum { NANOSECONDS = 1000000000 };
 
-static const char title[] = "tether guard";
+/* Without our own name: `pkill -9 tether` must not hit the one who then ends the tree. */
+static const char title[] = "server guard";
 
 struct guard_process {
     struct guard_plan *plan;
@@ -229,7 +230,8 @@ static int settle(const struct guard_plan *plan) {
 
     if (result == 0)
         result = tree_adopt_orphans();
-    os_set_name("tether-guard");
+    os_set_name("server-guard");
+    os_refuse_tracers();
     setsid(); /* a kill of the daemon's whole group does not reach us */
     sigfillset(&action.sa_mask);
     sigaction(SIGCHLD, &action, NULL);

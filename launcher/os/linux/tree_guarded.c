@@ -11,7 +11,10 @@
 #include "must.h"
 #include "os/posix/posix.h"
 
-enum { PATIENCE_MS = 5000 }; /* with processes that do not die though killed */
+enum {
+    PATIENCE_MS = 5000, /* with processes that do not die though killed */
+    HELD_MS = 3000,     /* between looks whether the guard can do what it was told */
+};
 
 const bool os_tree_is_certain = true;
 
@@ -24,6 +27,7 @@ struct channel {
 
 struct os_tree {
     uv_signal_t child_signal; /* tells of orphans that came to us */
+    uv_timer_t held;          /* while the guard is to end the tree */
     uv_loop_t *loop;
     const struct os_tree_events *events;
     void *context;
@@ -87,6 +91,7 @@ static void end_inherited(struct os_tree *tree) {
 }
 
 static void guard_gone(struct os_tree *tree) {
+    uv_timer_stop(&tree->held);
     channel_close(tree);
     if (guard_reap(&tree->guard)) {
         run_over(tree);
@@ -193,9 +198,19 @@ bool os_tree_ask(struct os_tree *tree) {
     return true;
 }
 
+/* A program that may trace everybody can hold its guard still. Such a guard is killed; its tree,
+ * the tracer included, is ours then. */
+static void on_held(uv_timer_t *timer) {
+    struct os_tree *tree = timer->data;
+    if (!guard_is_held(&tree->guard))
+        return;
+    tree->events->said(tree->context, "the guard is held still by somebody, so it is killed");
+    guard_abandon(&tree->guard);
+}
+
 void os_tree_kill(struct os_tree *tree) {
-    if (tree->guard.pid)
-        guard_kill(&tree->guard);
+    if (tree->guard.pid && guard_kill(&tree->guard) == 0)
+        uv_timer_start(&tree->held, on_held, HELD_MS, HELD_MS);
 }
 
 bool os_tree_forward(struct os_tree *tree, enum os_wish wish) {
@@ -227,7 +242,8 @@ int os_tree_create(struct os_tree **out, uv_loop_t *loop, const struct os_tree_e
         free(tree);
         return rc;
     }
-    tree->child_signal.data = tree;
+    uv_timer_init(loop, &tree->held);
+    tree->child_signal.data = tree->held.data = tree;
     tree->loop = loop;
     tree->events = events;
     tree->context = context;
@@ -240,9 +256,14 @@ int os_tree_create(struct os_tree **out, uv_loop_t *loop, const struct os_tree_e
     return rc;
 }
 
+static void on_held_closed(uv_handle_t *handle) {
+    struct os_tree *tree = handle->data;
+    uv_close((uv_handle_t *)&tree->child_signal, free_data);
+}
+
 void os_tree_destroy(struct os_tree *tree) {
     if (!tree)
         return;
     channel_close(tree);
-    uv_close((uv_handle_t *)&tree->child_signal, free_data);
+    uv_close((uv_handle_t *)&tree->held, on_held_closed);
 }
