@@ -47,6 +47,7 @@ MALFORMED = {
     "huge length": post("Content-Length: 99999999999999999999999", body=b"abcde"),
     "chunked is not last": post("Transfer-Encoding: chunked, gzip", body=b"0\r\n\r\n"),
     "unknown encoding": post("Transfer-Encoding: gzip", body=b"abc"),
+    "two encodings": post("Transfer-Encoding: gzip, chunked", body=b"0\r\n\r\n"),
     "blank before the colon": post("Transfer-Encoding : chunked", body=b"0\r\n\r\n"),
     "obscure encoding": post("Transfer-Encoding: xchunked", body=b"0\r\n\r\n"),
     "wrong chunk size": post("Transfer-Encoding: chunked", body=b"zz\r\nabc\r\n0\r\n\r\n"),

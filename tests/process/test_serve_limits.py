@@ -73,6 +73,19 @@ def test_F7_one_connection_too_many(server):
         assert calling.answer().json["result"]["content"][0]["text"] == "was there all the time"
 
 
+def test_L5_requests_without_their_bodies_shut_nobody_out(server):
+    """Those that have waited longest for the rest make room."""
+    waiting = []
+    with contextlib.ExitStack() as stack:
+        for _ in range(CONNECTIONS + 44):
+            waiting.append(stack.enter_context(server.http_connection()))
+            waiting[-1].send(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
+        for _ in range(3):
+            assert server.status()["pid"] == server.pid
+        waiting[-1].send(b"12345")
+        assert waiting[-1].answer().status != 503  # the last of them is still heard
+
+
 def test_F7_one_stream_too_many(server):
     """If all have something to do, the newcomer is told so, until one of them has gone."""
     with contextlib.ExitStack() as streams, server.editor() as editor:

@@ -300,11 +300,13 @@ void http_hold(struct http_connection *connection, void (*on_gone)(void *user), 
 
 /* Room for a newcomer is made by who does least: the oldest that has had its last answer (strangers
  * are among these, and push out nobody but each other), then the oldest with an unfinished request,
- * then the oldest with none. */
+ * be it without all of its headers or of its body, then the oldest with none. */
 static struct http_connection *find_spare(struct http_server *server) {
     struct deadline *deadline = server->linger_time.first;
     if (!deadline)
         deadline = server->header_time.first;
+    if (!deadline)
+        deadline = server->body_time.first;
     if (!deadline)
         deadline = server->idle_time.first;
     return deadline ? deadline_owner(deadline, struct http_connection, deadline) : NULL;

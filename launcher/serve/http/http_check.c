@@ -18,6 +18,7 @@ static const struct {
     {"origin", HTTP_ORIGIN},
     {"authorization", HTTP_AUTHORIZATION},
     {"expect", HTTP_EXPECT},
+    {"transfer-encoding", HTTP_TRANSFER_ENCODING},
     {"last-event-id", HTTP_LAST_EVENT_ID},
 };
 

@@ -177,6 +177,7 @@ static int check_size(struct http_connection *connection) {
 static int on_headers(llhttp_t *parser) {
     struct http_connection *connection = parser->data;
     const char *expect = header(connection, HTTP_EXPECT);
+    const char *coding = header(connection, HTTP_TRANSFER_ENCODING);
     connection->headers_done = true;
     parser->upgrade = 0; /* we know nothing to change over to */
     if (connection->text.failed)
@@ -185,6 +186,8 @@ static int on_headers(llhttp_t *parser) {
         return refuse(connection, 505, "HTTP/1.1 is spoken here");
     if (check_sender(connection) != 0 || check_size(connection) != 0)
         return HPE_USER;
+    if (coding && !caseless_equal(coding, "chunked")) /* the parser only looks at the last one */
+        return refuse(connection, 501, "of transfer codings only chunked is known");
     if (expect && !caseless_equal(expect, "100-continue"))
         return refuse(connection, 417, "this expectation is not known");
     if (expect)

@@ -109,6 +109,7 @@ static const char *reason(int status) {
         {417, "Expectation Failed"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
+        {501, "Not Implemented"},
         {503, "Service Unavailable"},
         {505, "HTTP Version Not Supported"},
     };
