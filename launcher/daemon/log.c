@@ -9,12 +9,10 @@
 #include <uv.h>
 
 #include "memory.h"
-#include "readable.h"
 #include "utf8.h"
 
 enum {
-    PREFIX_MAX = 48, /* time and stream */
-    SERVER_BATCH = READABLE_GROWTH * LOG_LINE_MAX + 4096,
+    PREFIX_MAX = 48,     /* time and stream */
     OWN_LINE_MAX = 4096, /* the reason of a failure, with the last lines of the server */
 };
 
@@ -164,9 +162,8 @@ static void end_line(struct log *log, struct batch *batch, enum log_stream strea
 }
 
 void log_server_output(struct log *log, enum log_stream stream, const char *bytes, size_t count) {
-    char bytes_out[SERVER_BATCH];
     struct batch batch;
-    batch_init(&batch, &log->server, bytes_out, sizeof bytes_out);
+    batch_init(&batch, &log->server, log->batch, sizeof log->batch);
     while (count > 0) {
         const char *newline = memchr(bytes, '\n', count);
         size_t length = newline ? (size_t)(newline - bytes) : count;
@@ -295,7 +292,7 @@ void log_finish(struct log *log) {
 
 /* The files' text joined, oldest first, for the caller to free. */
 static char *read_generations(const struct os_dir *dir, const char *name, size_t *length) {
-    size_t capacity = LOG_FILES * ((size_t)LOG_FILE_SIZE + SERVER_BATCH) + 1;
+    size_t capacity = LOG_FILES * ((size_t)LOG_FILE_SIZE + LOG_BATCH) + 1;
     char *text = memory_resize(NULL, capacity);
     *length = 0;
     for (int generation = LOG_FILES - 1; text && generation >= 0; generation--) {

@@ -13,10 +13,12 @@
 
 #include "echo.h"
 #include "os/os.h"
+#include "readable.h"
 
 #define LOG_FILE_SIZE  ((uint64_t)1024 * 1024)
 #define LOG_FILES      3 /* generations, the current one included */
 #define LOG_LINE_MAX   4096
+#define LOG_BATCH      (READABLE_GROWTH * LOG_LINE_MAX + 4096)
 #define LOG_LAST_LINES 10
 
 enum log_stream { LOG_STDOUT, LOG_STDERR, LOG_LAUNCHER, LOG_STREAMS };
@@ -54,6 +56,8 @@ struct log {
     unsigned last_count;
     log_line_fn on_line;
     void *context;
+    char batch[LOG_BATCH]; /* the server's lines on their way; here, for a stack stays as deep as it
+                              was once */
 };
 
 /* The time as it stands before each line of a file. */

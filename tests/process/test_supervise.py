@@ -358,7 +358,8 @@ def test_D4_forty_starts_and_stops_leave_nothing(state_dir):
         assert instance.cli("stop").status == 0
         assert instance.ports_are_free()
     assert children_of(os.getpid()) == [] or zombies_only()
-    assert sorted(os.listdir(instance.directory)) == ["last.json", "launcher.log", "lock", "server.log"]
+    left = set(os.listdir(instance.directory))
+    assert left - {"server.log"} == {"last.json", "launcher.log", "lock"}  # that one if any came to say something
     assert "removed " not in instance.log() and "left over" not in instance.log()
 
 
@@ -384,7 +385,8 @@ def test_D4_twenty_stops_in_the_middle_of_a_start(state_dir, tmp_path):
                 assert instance.cli("stop").status in (0, 5)
                 wait_gone(result["daemon_pid"])
         assert instance.ports_are_free() and zombies_only()
-    assert sorted(os.listdir(instance.directory)) == ["last.json", "launcher.log", "lock", "server.log"]
+    left = set(os.listdir(instance.directory))
+    assert left - {"server.log"} == {"last.json", "launcher.log", "lock"}  # that one if any came to say something
 
 
 def test_D4_fds_do_not_grow_with_restarts(state_dir):
