@@ -23,12 +23,12 @@ def test_A1_A2_A11_addon_keeps_one_server_through_everything_but_its_end(tmp_pat
         return json.loads(done.output) if done.status == 0 else None
 
     def settled(pid):
-        """The status once this editor is the one session, and connected."""
+        """The status once this editor is the one session, connected, and the owner."""
         def look():
             now = status()
             sessions = now["sessions"] if now and now["state"] == "ready" else []
             found = [(session["pid"], session["link"]) for session in sessions] == [(pid, "connected")]
-            return now if found else None
+            return now if found and now["owner"]["pid"] == pid else None
         return wait_until(look, "one session of %d" % pid)
 
     def check_same(now, pid):

@@ -23,6 +23,15 @@ def status_of(ports, state_dir):
     return json.loads(run(argv, {"TETHER_STATE_DIR": state_dir}).output)
 
 
+def wait_status(ports, state_dir, sessions, owner):
+    """The status once there are so many sessions, and this editor is the owner: one is told before the other."""
+    def look():
+        status = status_of(ports, state_dir)
+        found = len(status["sessions"]) == sessions and status["owner"] == dict(identity(owner.pid), alive=True)
+        return status if found else None
+    return wait_until(look, "%d sessions and owner %d" % (sessions, owner.pid))
+
+
 def tree_of(status):
     return [status[part]["pid"] for part in ("daemon", "guard", "server")]
 
@@ -60,25 +69,21 @@ def test_A5_A10_A11_F3_server_lives_until_the_last_of_three_editors(tmp_path, st
         assert status["why"] == "3 sessions, and owner %d lives" % first.pid
 
         assert first.quit() == []  # A10: what it started stays, for others have adopted it
-        status = wait_until(lambda: (lambda s: s if len(s["sessions"]) == 2 else None)(
-            status_of(ports, state_dir)), "two sessions")
-        assert status["owner"] == dict(identity(second.pid), alive=True) and status["ownership"] == "adopted"
+        status = wait_status(ports, state_dir, 2, second)
+        assert status["ownership"] == "adopted"
         assert status["why"] == "2 sessions, and owner %d lives" % second.pid
 
         # An owner that leaves for good and lives on is none any more; as an adopter it may come back.
         servers[1].do("detach", "disable")
-        status = wait_until(lambda: (lambda s: s if len(s["sessions"]) == 1 else None)(
-            status_of(ports, state_dir)), "one session")
-        assert status["owner"] == dict(identity(third.pid), alive=True) and is_alive(second.pid)
+        wait_status(ports, state_dir, 1, third)
+        assert is_alive(second.pid)
         assert servers[1].start() == pid
         assert [session["project"] for session in status_of(ports, state_dir)["sessions"]] == names[:0:-1]
 
         third.process.kill()  # nobody has waited for it yet: a zombie is dead as well
         wait_until(lambda: state_of(third.pid) == "Z", "zombie")
-        status = wait_until(lambda: (lambda s: s if len(s["sessions"]) == 1 else None)(
-            status_of(ports, state_dir)), "one session")
+        status = wait_status(ports, state_dir, 1, second)
         assert state_of(third.pid) == "Z"
-        assert status["owner"] == dict(identity(second.pid), alive=True)
         assert [session["project"] for session in status["sessions"]] == ["Second game"]
         assert status["server"]["pid"] == pid and is_alive(pid) and servers[1].call("get_state") == "ready"
         wait_until(lambda: servers[1].status()["owner"]["pid"] == second.pid, "the second knows that it is the owner")

@@ -26,11 +26,13 @@ def subject_of(ports, **more):
 
 
 def settled(server, limit=LIMIT):
-    """Waits until the server has one session again, its own, and returns the status."""
+    """Waits until the server has one session again, its own, which is the owner, and returns the status."""
     def look():
         status = server.status()
-        own = status["client_state"] == "ready" and len(status["sessions"]) == 1
-        return status if own and status["sessions"][0]["session"] == status["session"] else None
+        if status["client_state"] != "ready" or len(status["sessions"]) != 1:
+            return None
+        only = status["sessions"][0]
+        return status if only["session"] == status["session"] and only["pid"] == status["owner"]["pid"] else None
     return wait_until(look, "one session at %s" % server.name, limit)
 
 
