@@ -322,14 +322,12 @@ def test_F11_terminal_that_is_closed_ends_it_in_order(state_dir):
 # ---- signals for the server ----------------------------------------------------------------------
 
 LISTENER = """
-import signal, sys
-def heard(number, frame):
-    print("heard", signal.Signals(number).name, flush=True)
-for number in (signal.SIGUSR1, signal.SIGUSR2):
-    signal.signal(number, heard)
+import signal
+wanted = {signal.SIGUSR1, signal.SIGUSR2}
+signal.pthread_sigmask(signal.SIG_BLOCK, wanted)  # what comes before it is waited for waits, too
 print("listening", flush=True)
 while True:
-    signal.pause()
+    print("heard", signal.Signals(signal.sigwait(wanted)).name, flush=True)
 """
 
 
