@@ -198,8 +198,7 @@ def test_changed_command_of_a_running_server_is_applied_at_a_press(addon):
 
 def test_headless_editor_gets_no_server_and_no_dock(tmp_path):
     with Addon(str(tmp_path), TETHER_HEADLESS="0") as addon:
-        addon.run("while EditorInterface.get_resource_filesystem().is_scanning():\n"
-                  "\tawait driver.get_tree().process_frame")
+        addon.scene.settle()
         assert addon.run("return [control == null, frame == null]") == [True, True]
         assert children_of(addon.scene.pid) == []
         assert addon.close() == []

@@ -70,8 +70,6 @@ def answers(port):
 
 def close(scene, ports):
     """Closes the editor; then nothing is left, and every port is free."""
-    scene.run("while EditorInterface.get_resource_filesystem().is_scanning():\n"
-              "\tawait driver.get_tree().process_frame")
     assert scene.quit() == []
     wait_until(lambda: all(can_bind(port) for port in ports), "the ports are free")
 

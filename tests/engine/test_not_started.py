@@ -126,6 +126,7 @@ def test_A1_A10_editor_with_a_window_has_its_server_unasked(tmp_path, state_dir,
         subject = scene.subject(ports)
         subject.wait_state("ready")
         pid, daemon = subject.server_pid(), subject.daemon_pid()
+        scene.settle()
         scene.post("EditorInterface.get_base_control().get_tree().quit()")
         status = scene.process.wait(editor.START_LIMIT)
         assert status == 0, (status, scene.process.output[-4000:])

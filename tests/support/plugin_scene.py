@@ -277,8 +277,15 @@ class Scene:
         """So that those of a test that failed do not come back in the next one."""
         self.run("driver.servers.clear()")
 
+    def settle(self):
+        """Waits until the editor has looked through the project's files. If it ends before, the engine itself
+        leaves objects behind now and then, or aborts."""
+        self.run("while EditorInterface.get_resource_filesystem().is_scanning():\n"
+                 "\tawait driver.get_tree().process_frame", editor.START_LIMIT)
+
     def quit(self):
         """Closes the editor as its user would; returns its complaints."""
+        self.settle()
         self.post("EditorInterface.get_base_control().get_tree().quit()")
         return self.wait_closed()
 

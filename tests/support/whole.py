@@ -26,8 +26,7 @@ class Whole:
         self.scene = plugin_scene.Scene(self.project, self.state_dir, plugins=("tether", "driver"), arguments=(),
                                         env={"TETHER_HTTP_PORT": str(self.ports[0]),
                                              "TETHER_WS_PORT": str(self.ports[1])})
-        self.run("while EditorInterface.get_resource_filesystem().is_scanning():\n"
-                 "\tawait driver.get_tree().process_frame")
+        self.scene.settle()
 
     def run(self, code):
         """What a piece of GDScript in the editor returns."""
