@@ -97,7 +97,7 @@ static void check(struct daemon *daemon);
 static int regain_lock(struct daemon *daemon, struct error *err) {
     char path[OS_PATH_MAX];
     struct os_dir dir = {.handle = OS_NO_HANDLE};
-    os_handle lock;
+    os_handle lock = OS_NO_HANDLE;
     int rc = os_instance_path(daemon->options->state_dir, daemon->instance, path, sizeof path, err);
     if (rc == 0)
         rc = os_dir_open(&dir, path, true, err);

@@ -80,7 +80,7 @@ int posix_node_of(const char *path, struct posix_node *node) {
 }
 
 bool posix_node_is_there(const char *path, const struct posix_node *node) {
-    struct posix_node now;
+    struct posix_node now = {0};
     return posix_node_of(path, &now) == 0 && now.device == node->device && now.inode == node->inode;
 }
 
