@@ -80,7 +80,7 @@ def test_L3_a_directory_that_is_gone_is_made_again(state_dir):
             assert "made again" in it.log()
             # The new server tells it is ready where the old one would have.
             assert it.cli("restart").status == 0
-            assert it.cli("logs", "-n", "100").output.count("server up") == 1
+            wait_until(lambda: it.cli("logs", "-n", "100").output.count("server up") == 1, "its log is whole again")
         assert it.cli("stop", "--force").status == 0 and it.ports_are_free()
 
 
