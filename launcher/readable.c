@@ -1,6 +1,7 @@
 #include "readable.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "utf8.h"
@@ -37,6 +38,15 @@ static size_t escape_length(const unsigned char *bytes, size_t count) {
     return bytes[1] == '[' ? i : 1;
 }
 
+/* The length of the character at the start, if it is one that can be shown; else 0. */
+static size_t shown_length(const char *bytes, size_t count) {
+    const unsigned char *in = (const unsigned char *)bytes;
+    size_t length = utf8_sequence(bytes, count);
+    if (length == 0 || in[0] < 0x20 || in[0] == 0x7f || utf8_is_deceptive(bytes, length))
+        return 0;
+    return in[0] == 0xc2 && in[1] < 0xa0 ? 0 : length; /* the other set of control characters */
+}
+
 static size_t write_hex(char *out, unsigned char byte) {
     static const char digits[] = "0123456789abcdef";
     const char text[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
@@ -60,9 +70,8 @@ size_t readable_text(char *out, const char *bytes, size_t count) {
         i += run;
         if (i == count)
             break;
-        length = in[i] >= 0x80 ? utf8_sequence(bytes + i, count - i) : 0;
-        if (length > 0 && !(in[i] == 0xc2 && in[i + 1] < 0xa0) && /* not the C1 controls */
-            !utf8_is_deceptive(bytes + i, length)) {
+        length = shown_length(bytes + i, count - i);
+        if (length > 0) {
             memcpy(out + used, in + i, length);
             used += length;
             i += length;
@@ -73,11 +82,33 @@ size_t readable_text(char *out, const char *bytes, size_t count) {
         } else {
             memcpy(out + used, "\xef\xbf\xbd", 3);
             used += 3;
+            length = utf8_sequence(bytes + i, count - i);
             i += length ? length : 1;
         }
     }
     out[used] = 0;
     return used;
+}
+
+void readable_cut(const char *bytes, size_t count, char *out, size_t size) {
+    size_t used = 0, whole = 0; /* so much of it leaves room for dots */
+    for (size_t i = 0; i < count;) {
+        size_t shown = shown_length(bytes + i, count - i), step = shown ? shown : 1;
+        if (used + step >= size) {
+            snprintf(out + whole, size - whole, "%s", size < sizeof "..." ? "" : "...");
+            return;
+        }
+        if (shown)
+            memcpy(out + used, bytes + i, shown);
+        else
+            out[used] = bytes[i] ? '?' : ' ';
+        used += step;
+        i += step;
+        if (used + sizeof "..." <= size)
+            whole = used;
+    }
+    if (size > 0)
+        out[used] = 0;
 }
 
 void readable_add(struct buffer *out, const char *text, size_t length) {

@@ -14,6 +14,10 @@
  * become \x1f and the like; what is no UTF-8 becomes U+FFFD. */
 size_t readable_text(char *out, const char *bytes, size_t count);
 
+/* Copies what fits of a text, each byte that cannot be shown as '?', NUL as a space; with "..." at
+ * the end if it is cut. */
+void readable_cut(const char *bytes, size_t count, char *out, size_t size);
+
 /* Adds the readable form, of one line and of several; each but the first gets so many spaces before
  * it, and the last no end. */
 void readable_add(struct buffer *out, const char *text, size_t length);

@@ -1,7 +1,7 @@
 /* What is told about other processes, and finding them by a variable of their environment. */
 #include "os/os.h"
-#include "os/printable.h"
 #include "os_unit.h"
+#include "readable.h"
 
 /* Starts `cat` with an environment and waits until it is that. */
 static struct os_identity start_cat(struct unit_child *child, char **environment) {
@@ -15,7 +15,7 @@ static struct os_identity start_cat(struct unit_child *child, char **environment
 static void printable(const char *in, size_t length, size_t size, const char *expected) {
     char out[64];
     memset(out, '#', sizeof out);
-    os_text_printable(in, length, out, size);
+    readable_cut(in, length, out, size);
     assert_string_equal(out, expected);
     assert_int_equal(out[size], '#');
 }

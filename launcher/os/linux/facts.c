@@ -1,17 +1,17 @@
 /* What /proc tells about a process. */
 #include "os/posix/posix.h"
-#include "os/printable.h"
 #include "proc.h"
+#include "readable.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* The most that is read of a command line: callers show less. */
 #define COMMAND_BYTES 4096
-/* Environments are limited by the kernel to a quarter of the stack, 2 MiB by default. */
-#define ENVIRONMENT_BYTES (16u << 20)
-#define VALUE_BYTES       256
+#define VALUE_BYTES   256
 
 /* Why a file about the process could not be read: the process has ended meanwhile, or it is hidden
  * from us. */
@@ -31,7 +31,7 @@ static int command_from_name(int process, char *out, size_t size) {
         n--;
     name[0] = '[';
     name[n + 1] = ']';
-    os_text_printable(name, (size_t)n + 2, out, size);
+    readable_cut(name, (size_t)n + 2, out, size);
     return 0;
 }
 
@@ -52,7 +52,7 @@ int os_process_command(const struct os_identity *identity, char *out, size_t siz
     else if (n == 0)
         rc = command_from_name(process, out, size);
     else
-        os_text_printable(text, (size_t)n, out, size);
+        readable_cut(text, (size_t)n, out, size);
     close(process);
     return rc < 0 ? failure(identity, rc) : 0;
 }
@@ -69,7 +69,7 @@ int os_process_executable(const struct os_identity *identity, char *out, size_t 
     int rc = n < 0 ? failure(identity, -errno) : 0;
     close(process);
     if (rc == 0)
-        os_text_printable(text, (size_t)n, out, size);
+        readable_cut(text, (size_t)n, out, size);
     return rc;
 }
 
@@ -92,77 +92,32 @@ int os_process_user(const struct os_identity *identity, uint32_t *user) {
     return rc < 0 ? failure(identity, rc) : 0;
 }
 
-/* Finds NAME=value in a stream of entries that each end with NUL. A name only counts where an entry
- * begins, so that text inside another variable's value is not taken for one. */
-struct search {
-    const char *name;
-    size_t matched; /* characters of the name seen in this entry */
-    enum { MATCHING, SKIPPING, TAKING } mode;
-    char *out;
-    size_t size, used;
-};
-
-/* Takes one character. Returns true when the value is complete. */
-static bool search_feed(struct search *search, char c) {
-    if (c == '\0') {
-        if (search->mode == TAKING)
-            return true;
-        search->mode = MATCHING;
-        search->matched = 0;
-    } else if (search->mode == TAKING) {
-        if (search->used < search->size)
-            search->out[search->used] = c;
-        search->used++;
-    } else if (search->mode == MATCHING) {
-        char expected = search->name[search->matched];
-        if (expected ? c == expected : c == '=')
-            search->matched++;
-        else
-            search->mode = SKIPPING;
-        if (!expected && search->mode == MATCHING)
-            search->mode = TAKING;
+/* Looks for NAME=value among the entries, which end with NUL each, but for perhaps the last. */
+static int search_environment(FILE *file, const char *name, char *out, size_t size) {
+    size_t length = strlen(name), capacity = 0;
+    char *entry = NULL;
+    int rc = -ENOENT;
+    while (rc == -ENOENT && getdelim(&entry, &capacity, '\0', file) > 0) {
+        if (strncmp(entry, name, length) != 0 || entry[length] != '=')
+            continue;
+        rc = strlen(entry + length + 1) < size ? 0 : -ENOBUFS;
+        if (rc == 0)
+            memcpy(out, entry + length + 1, strlen(entry + length + 1) + 1);
     }
-    return false;
-}
-
-/* Ends the value. The last entry may lack its NUL. */
-static int search_finish(struct search *search) {
-    if (search->mode != TAKING)
-        return -ENOENT;
-    if (search->used >= search->size) {
-        search->out[0] = '\0';
-        return -ENOBUFS;
-    }
-    search->out[search->used] = '\0';
-    return 0;
-}
-
-static int search_environment(int fd, struct search *search) {
-    char chunk[4096];
-    for (size_t total = 0; total < ENVIRONMENT_BYTES;) {
-        ssize_t n = posix_read_all(fd, chunk, sizeof chunk);
-        if (n < 0)
-            return -EACCES;
-        if (n == 0)
-            return search_finish(search);
-        for (ssize_t i = 0; i < n; i++) {
-            if (search_feed(search, chunk[i]))
-                return search_finish(search);
-        }
-        total += (size_t)n;
-    }
-    return -EFBIG;
+    free(entry);
+    return rc == -ENOENT && !feof(file) ? -EACCES : rc;
 }
 
 static int read_variable(int process, const struct os_identity *identity, const char *name,
                          char *out, size_t size) {
-    struct search search = {.name = name, .out = out, .size = size};
     int fd = proc_open_file(process, "environ");
-    if (fd < 0)
-        return failure(identity, fd);
-    int rc = search_environment(fd, &search);
-    close(fd);
-    return rc == -EACCES ? failure(identity, rc) : rc;
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+    int rc = file ? search_environment(file, name, out, size) : fd < 0 ? fd : -errno;
+    if (file)
+        fclose(file);
+    else if (fd >= 0)
+        close(fd);
+    return rc == -ENOENT || rc == -ENOBUFS || rc == 0 ? rc : failure(identity, rc);
 }
 
 int os_process_variable(const struct os_identity *identity, const char *name, char *out,

@@ -8,7 +8,7 @@
 #include <sys/sysctl.h>
 
 #include "os/posix/posix.h"
-#include "os/printable.h"
+#include "readable.h"
 
 /* The number of words, the path, zeros, the words, the variables; each text ends with a zero. */
 struct first_stack {
@@ -67,7 +67,7 @@ int os_process_command(const struct os_identity *identity, char *out, size_t siz
     out[0] = '\0';
     int rc = stack_read(identity, &stack);
     if (rc == 0 && stack.variables > stack.words)
-        os_text_printable(stack.bytes + stack.words, stack.variables - stack.words - 1, out, size);
+        readable_cut(stack.bytes + stack.words, stack.variables - stack.words - 1, out, size);
     free(stack.bytes);
     return rc;
 }
@@ -83,7 +83,7 @@ int os_process_executable(const struct os_identity *identity, char *out, size_t 
     if (rc == 0 && length <= 0)
         rc = -EACCES;
     if (rc == 0)
-        os_text_printable(path, (size_t)length, out, size);
+        readable_cut(path, (size_t)length, out, size);
     return rc;
 }
 

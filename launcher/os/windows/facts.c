@@ -10,7 +10,7 @@
 #include <winternl.h>
 
 #include "memory.h"
-#include "os/printable.h"
+#include "readable.h"
 
 #define READ_MEMORY (PROCESS_QUERY_INFORMATION | PROCESS_VM_READ)
 
@@ -24,7 +24,7 @@ enum { PARAMETERS_COMMAND = 0x70, PARAMETERS_VARIABLES = 0x80, PARAMETERS_VARIAB
 static void show(const wchar_t *wide, size_t length, char *out, size_t size) {
     char *text = win_text(wide, length);
     if (text)
-        os_text_printable(text, strlen(text), out, size);
+        readable_cut(text, strlen(text), out, size);
     free(text);
 }
 
