@@ -1,6 +1,7 @@
 #include "proc.h"
 
 #include "os/posix/posix.h"
+#include "procfs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer than the longest line of /proc/PID/stat: 52 numbers of up to 20 digits and a name. */
-#define STAT_BYTES   2048
 #define STATUS_BYTES 4096
 
 /* Fields of /proc/PID/stat, counted from 1 as in proc(5). */
@@ -72,43 +71,27 @@ static bool pid_is_possible(int64_t pid) {
     return pid > 0 && pid <= INT32_MAX;
 }
 
-static int read_stat(int64_t pid, int fd, struct proc_stat *stat) {
-    char text[STAT_BYTES];
-    ssize_t n = posix_read_all(fd, text, sizeof text - 1);
-    if (n < 0)
-        return failure(pid, (int)-n);
-    text[n] = '\0';
-    return proc_stat_parse(text, stat) == 0 ? 0 : failure(pid, EINVAL);
-}
-
 int proc_stat_of(int64_t pid, struct proc_stat *stat) {
-    char path[64];
+    int rc;
     if (!pid_is_possible(pid))
         return -EINVAL;
-    if (!proc_is_ours())
-        return failure(pid, ENOENT);
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return failure(pid, errno);
-    int rc = read_stat(pid, fd, stat);
-    close(fd);
-    return rc;
+    rc = proc_is_ours() ? procfs_read_stat((int)pid, stat) : -ENOENT;
+    return rc < 0 ? failure(pid, -rc) : 0;
 }
 
 /* Makes sure that the opened entry belongs to the process meant. */
 static int verify(int process, const struct os_identity *identity) {
+    char text[PROC_STAT_SIZE];
     struct proc_stat stat;
+    ssize_t n;
+    int rc;
     if (identity->start == 0)
         return 0;
-    int fd = proc_open_file(process, "stat");
-    if (fd < 0)
-        return failure(identity->pid, -fd);
-    int rc = read_stat(identity->pid, fd, &stat);
-    close(fd);
-    if (rc == 0 && stat.start != identity->start)
-        rc = -ESRCH;
-    return rc;
+    n = proc_read(process, "stat", text, sizeof text);
+    rc = n < 0 ? (int)n : proc_stat_parse(text, &stat);
+    if (rc < 0)
+        return failure(identity->pid, -rc);
+    return stat.start == identity->start ? 0 : -ESRCH;
 }
 
 int proc_open(const struct os_identity *identity) {
@@ -151,17 +134,8 @@ int proc_user(int process, uint32_t *user) {
         return (int)n;
     /* The owner of /proc/PID will not do: it is root for a process that may not be traced. The
      * name on the first line has its line breaks escaped, so the text cannot be imitated. */
-    const char *line = strstr(text, "\nUid:\t");
-    if (!line)
-        return -EACCES;
-    char *end;
-    strtoul(line + 6, &end, 10);
-    const char *effective = end;
-    unsigned long value = strtoul(effective, &end, 10);
-    if (end == effective)
-        return -EACCES;
-    *user = (uint32_t)value;
-    return 0;
+    const char *line = strstr(text, "\nUid:");
+    return line && sscanf(line, " Uid: %*u %" SCNu32, user) == 1 ? 0 : -EACCES;
 }
 
 int proc_each(proc_pid_fn fn, void *arg) {

@@ -18,6 +18,10 @@ struct proc_stat {
     uint64_t start; /* clock ticks since boot: what makes a pid unique */
 };
 
+/* Room for as much of /proc/PID/stat as is of interest: a name and 21 numbers of up to 20 digits,
+ * or for all of our own. */
+enum { PROC_STAT_SIZE = 1024 };
+
 /* Parses the text of /proc/PID/stat. The name in it may contain anything, parentheses included.
  * Uses no heap. */
 int proc_stat_parse(const char *text, struct proc_stat *stat);

@@ -1,22 +1,20 @@
 #include "procfs.h"
 
+#include "os/posix/posix.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A test build names a file that no kernel has, and so gets the scan. */
-#ifndef PROCFS_CHILDREN
-#define PROCFS_CHILDREN "children"
-#endif
-
 enum {
     PATH_SIZE = 64,
     CHUNK = 4096,
-    STAT_SIZE = 1024,
     ARGUMENTS_FIELD = 48, /* of /proc/self/stat, counted from 1; the next is their end */
 };
 
@@ -42,45 +40,9 @@ struct thread_walk {
     void *context;
 };
 
-/* Both append to a path and return its new end. A path here is a few fixed words and two numbers
- * of ten digits at most, well below PATH_SIZE. */
-static char *put_text(char *at, const char *text) {
-    size_t length = strlen(text);
-    memcpy(at, text, length + 1);
-    return at + length;
-}
-
-static char *put_number(char *at, int number) {
-    char digits[12];
-    size_t used = sizeof digits;
-    unsigned rest = (unsigned)number;
-
-    digits[--used] = '\0';
-    do {
-        digits[--used] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
-    return put_text(at, digits + used);
-}
-
 static int open_read(const char *path, int flags) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     return fd < 0 ? -errno : fd;
-}
-
-static ssize_t read_some(int fd, char *buffer, size_t size) {
-    ssize_t got;
-    do {
-        got = read(fd, buffer, size);
-    } while (got < 0 && errno == EINTR);
-    return got < 0 ? -errno : got;
-}
-
-static uint64_t number_at(const char *at) {
-    uint64_t value = 0;
-    for (; *at >= '0' && *at <= '9'; at++)
-        value = value * 10 + (uint64_t)(*at - '0');
-    return value;
 }
 
 /* Reads a small file and terminates the text. */
@@ -90,7 +52,7 @@ static int read_file(const char *path, char *text, size_t size) {
 
     if (fd < 0)
         return fd;
-    got = read_some(fd, text, size - 1);
+    got = posix_read_all(fd, text, size - 1);
     close(fd);
     if (got < 0)
         return (int)got;
@@ -100,19 +62,20 @@ static int read_file(const char *path, char *text, size_t size) {
 
 int procfs_read_stat(int pid, struct proc_stat *out) {
     char path[PATH_SIZE];
-    char text[STAT_SIZE];
+    char text[PROC_STAT_SIZE];
     int result;
 
     if (pid <= 0)
         return -ESRCH;
-    put_text(put_number(put_text(path, "/proc/"), pid), "/stat");
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
     result = read_file(path, text, sizeof text);
     return result < 0 ? result : proc_stat_parse(text, out);
 }
 
 char *procfs_arguments(size_t *size) {
-    char text[STAT_SIZE];
+    char text[PROC_STAT_SIZE];
     const char *at;
+    char *next;
     uint64_t start, end;
 
     if (read_file("/proc/self/stat", text, sizeof text) < 0)
@@ -120,9 +83,10 @@ char *procfs_arguments(size_t *size) {
     at = strrchr(text, ')');
     for (int field = 2; at && field < ARGUMENTS_FIELD; field++)
         at = strchr(at + 1, ' ');
-    start = at ? number_at(at + 1) : 0;
-    at = at ? strchr(at + 1, ' ') : NULL;
-    end = at ? number_at(at + 1) : 0;
+    if (!at)
+        return NULL;
+    start = strtoull(at, &next, 10);
+    end = strtoull(next, NULL, 10);
     if (start == 0 || end <= start)
         return NULL;
     *size = (size_t)(end - start);
@@ -145,7 +109,7 @@ int procfs_each_number(const char *path, procfs_visit *visit, void *context) {
         for (long at = 0; at < got;) {
             const struct directory_entry *entry = (const void *)(entries + at);
             if (is_number(entry->name))
-                visit(context, (int)number_at(entry->name));
+                visit(context, (int)strtol(entry->name, NULL, 10));
             at += entry->length;
         }
     }
@@ -173,7 +137,7 @@ static void read_numbers(int fd, procfs_visit *visit, void *context) {
     ssize_t got;
     int number = 0;
 
-    while ((got = read_some(fd, text, sizeof text)) > 0) {
+    while ((got = posix_read_all(fd, text, sizeof text)) > 0) {
         for (ssize_t i = 0; i < got; i++) {
             if (text[i] >= '0' && text[i] <= '9') {
                 number = number * 10 + (text[i] - '0');
@@ -190,13 +154,12 @@ static void visit_children_of_thread(void *context, int thread) {
     char path[PATH_SIZE];
     int fd;
 
-    put_number(put_text(put_number(put_text(path, "/proc/"), walk->pid), "/task/"), thread);
-    put_text(path + strlen(path), "/" PROCFS_CHILDREN);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", walk->pid, thread);
     fd = open_read(path, 0);
     if (fd >= 0) {
         read_numbers(fd, walk->visit, walk->context);
         close(fd);
-    } else if (fd == -ENOENT && access("/proc/thread-self/" PROCFS_CHILDREN, F_OK) != 0) {
+    } else if (fd == -ENOENT && access("/proc/thread-self/children", F_OK) != 0) {
         /* The thread did not just end: this kernel was built without the file. */
         walk->unsupported = true;
     }
@@ -207,7 +170,7 @@ int procfs_each_child(int pid, procfs_visit *visit, void *context) {
     char path[PATH_SIZE];
     int result;
 
-    put_text(put_number(put_text(path, "/proc/"), pid), "/task");
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
     result = procfs_each_number(path, visit_children_of_thread, &walk);
     return walk.unsupported ? scan_for_children(pid, visit, context) : result;
 }

@@ -1,5 +1,5 @@
-/* Reading /proc without the heap and without stdio, so that a process which was cloned and never
- * called exec may use it.
+/* Reading /proc without the heap, and of stdio with nothing but snprintf, so that a process which
+ * was cloned and never called exec may use it.
  *
  * Every answer describes one moment that is already over. Who acts on one must pin the process
  * first; tree_kill.c shows how. Functions return 0 or -errno. */
