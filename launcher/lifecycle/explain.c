@@ -88,12 +88,6 @@ static const char *const ownership_names[] = {
     [LIFECYCLE_ORPHAN] = "orphan?",
 };
 
-static const char *const liveness_names[] = {
-    [LIFECYCLE_UNKNOWN] = "unknown",
-    [LIFECYCLE_ALIVE] = "alive",
-    [LIFECYCLE_DEAD] = "dead",
-};
-
 static const char *const role_names[] = {
     [LIFECYCLE_ROLE_ANONYMOUS] = "anonymous",
     [LIFECYCLE_ROLE_EDITOR] = "editor",
@@ -105,13 +99,6 @@ static const char *const link_names[] = {
     [LIFECYCLE_CONNECTED] = "connected",
     [LIFECYCLE_AWAY] = "away",
     [LIFECYCLE_HELD] = "restarting",
-};
-
-static const char *const drain_names[] = {
-    [LIFECYCLE_DRAIN_NONE] = "none",
-    [LIFECYCLE_DRAIN_TERM] = "asked",
-    [LIFECYCLE_DRAIN_KILL] = "killed",
-    [LIFECYCLE_DRAIN_STUCK] = "stuck",
 };
 
 static const char *const cause_names[] = {
@@ -133,55 +120,11 @@ static const char *const failure_names[] = {
     [LIFECYCLE_FAILURE_CRASHES] = "crashes", [LIFECYCLE_FAILURE_STUCK] = "stuck",
 };
 
-static const char *const event_names[] = {
-    [LIFECYCLE_ON_TIMER] = "timer",
-    [LIFECYCLE_ON_HELLO] = "hello",
-    [LIFECYCLE_ON_HEARD] = "heard",
-    [LIFECYCLE_ON_CLOSED] = "closed",
-    [LIFECYCLE_ON_LEAVE] = "leave",
-    [LIFECYCLE_ON_PROCESS] = "process",
-    [LIFECYCLE_ON_READY] = "ready",
-    [LIFECYCLE_ON_UNSTARTED] = "unstarted",
-    [LIFECYCLE_ON_EXIT] = "exit",
-    [LIFECYCLE_ON_DRAINED] = "drained",
-    [LIFECYCLE_ON_TREE_EMPTY] = "tree empty",
-    [LIFECYCLE_ON_PORTS] = "ports",
-    [LIFECYCLE_ON_STOP] = "stop",
-    [LIFECYCLE_ON_RESTART] = "restart",
-    [LIFECYCLE_ON_HANDOVER] = "handover",
-    [LIFECYCLE_ON_SIGNAL] = "signal",
-    [LIFECYCLE_ON_PARENT] = "parent died",
-};
-
 static const char *const leave_names[] = {
     [LIFECYCLE_LEAVE_DISABLE] = "disable",
     [LIFECYCLE_LEAVE_QUIT] = "quit",
     [LIFECYCLE_LEAVE_RELOAD] = "reload",
     [LIFECYCLE_LEAVE_RESTART] = "restart",
-};
-
-/* By bit number. */
-static const char *const action_names[] = {
-    "answer",    "drop",      "ping",        "sweep",  "watch owner", "sample owner", "close stdin",
-    "terminate", "kill tree", "check ports", "record", "start",       "publish",      "exit",
-};
-
-static const char *const answer_names[] = {
-    [LIFECYCLE_ANSWER_NONE] = "none",
-    [LIFECYCLE_ANSWER_OK] = "ok",
-    [LIFECYCLE_ANSWER_ADMITTED] = "admitted",
-    [LIFECYCLE_ANSWER_RESUMED] = "resumed",
-    [LIFECYCLE_ANSWER_STOPPING] = "stopping",
-    [LIFECYCLE_ANSWER_FULL] = "full",
-    [LIFECYCLE_ANSWER_OTHER_EDITORS] = "other editors",
-    [LIFECYCLE_ANSWER_OTHER_SESSIONS] = "other sessions",
-};
-
-static const char *const why_names[] = {
-    [LIFECYCLE_WHY_ENDED] = "ended",       [LIFECYCLE_WHY_STOPPING] = "stopping",
-    [LIFECYCLE_WHY_SESSIONS] = "sessions", [LIFECYCLE_WHY_HOLD] = "an editor restarts",
-    [LIFECYCLE_WHY_OWNER] = "owner lives", [LIFECYCLE_WHY_OWNER_UNKNOWN] = "owner unknown",
-    [LIFECYCLE_WHY_UNARMED] = "no owner",  [LIFECYCLE_WHY_GRACE] = "grace",
 };
 
 const char *lifecycle_server_name(enum lifecycle_server value) {
@@ -192,10 +135,6 @@ const char *lifecycle_ownership_name(enum lifecycle_ownership value) {
     return NAME(ownership_names, value);
 }
 
-const char *lifecycle_liveness_name(enum lifecycle_liveness value) {
-    return NAME(liveness_names, value);
-}
-
 const char *lifecycle_role_name(enum lifecycle_role value) {
     return NAME(role_names, value);
 }
@@ -204,39 +143,12 @@ const char *lifecycle_link_name(enum lifecycle_link value) {
     return NAME(link_names, value);
 }
 
-const char *lifecycle_drain_name(enum lifecycle_drain value) {
-    return NAME(drain_names, value);
-}
-
 const char *lifecycle_cause_name(enum lifecycle_cause value) {
     return NAME(cause_names, value);
 }
 
 const char *lifecycle_failure_name(enum lifecycle_failure value) {
     return NAME(failure_names, value);
-}
-
-const char *lifecycle_event_name(enum lifecycle_event_kind value) {
-    return NAME(event_names, value);
-}
-
-const char *lifecycle_leave_name(enum lifecycle_leave value) {
-    return NAME(leave_names, value);
-}
-
-const char *lifecycle_action_name(enum lifecycle_action value) {
-    size_t bit = 0;
-    while (bit < 32 && (uint32_t)value != UINT32_C(1) << bit)
-        bit++;
-    return NAME(action_names, bit);
-}
-
-const char *lifecycle_answer_name(enum lifecycle_answer value) {
-    return NAME(answer_names, value);
-}
-
-const char *lifecycle_why_name(enum lifecycle_why_kind value) {
-    return NAME(why_names, value);
 }
 
 bool lifecycle_role_parse(const char *word, enum lifecycle_role *role) {

@@ -337,17 +337,10 @@ struct lifecycle_why lifecycle_explain(const struct lifecycle *, uint64_t now_ms
 
 const char *lifecycle_server_name(enum lifecycle_server);
 const char *lifecycle_ownership_name(enum lifecycle_ownership);
-const char *lifecycle_liveness_name(enum lifecycle_liveness);
 const char *lifecycle_role_name(enum lifecycle_role);
 const char *lifecycle_link_name(enum lifecycle_link);
-const char *lifecycle_drain_name(enum lifecycle_drain);
 const char *lifecycle_cause_name(enum lifecycle_cause);
 const char *lifecycle_failure_name(enum lifecycle_failure);
-const char *lifecycle_event_name(enum lifecycle_event_kind);
-const char *lifecycle_leave_name(enum lifecycle_leave);
-const char *lifecycle_action_name(enum lifecycle_action);
-const char *lifecycle_answer_name(enum lifecycle_answer);
-const char *lifecycle_why_name(enum lifecycle_why_kind);
 
 /* The reverse for what comes over the wire. False, and nothing stored, for an unknown word. */
 bool lifecycle_role_parse(const char *, enum lifecycle_role *);

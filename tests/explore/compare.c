@@ -1,5 +1,6 @@
 /* What the machine did, answered and shows, against what the ghost says that it owes. */
 #include "ghost.h"
+#include "names.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void compare_actions(struct watch *w) {
             continue;
         watch_broken(w, watch_rule_of_action(w, action),
                      did ? "'%s' is not due" : "'%s' is due and missing",
-                     lifecycle_action_name((enum lifecycle_action)action));
+                     action_name((enum lifecycle_action)action));
     }
     for (unsigned i = 0; i < ACTORS; i++) {
         bool did = false;
@@ -85,8 +86,8 @@ static void compare_answer(struct watch *w) {
         rule = 5;
     if (w->answer == LIFECYCLE_ANSWER_STOPPING || w->out->answer == LIFECYCLE_ANSWER_STOPPING)
         rule = 7;
-    watch_broken(w, rule, "the answer is '%s' instead of '%s'",
-                 lifecycle_answer_name(w->out->answer), lifecycle_answer_name(w->answer));
+    watch_broken(w, rule, "the answer is '%s' instead of '%s'", answer_name(w->out->answer),
+                 answer_name(w->answer));
 }
 
 /* Which rule is broken when the machine and the ghost disagree on who is there. */
@@ -130,8 +131,7 @@ static void compare_owner(struct watch *w) {
                                         : LIFECYCLE_OWNED;
     int rule = g->owner == 0 ? 5 : expected == LIFECYCLE_ORPHAN ? 2 : 4;
     if (g->owner != 0 && w->l->owner_liveness != g->owner_liveness)
-        watch_broken(w, rule, "the owner is taken for %s",
-                     lifecycle_liveness_name(w->l->owner_liveness));
+        watch_broken(w, rule, "the owner is taken for %s", liveness_name(w->l->owner_liveness));
     if (w->l->owner.pid != g->owner)
         watch_broken(w, rule, "the owner is process %u", (unsigned)w->l->owner.pid);
     if (w->l->ownership != expected)

@@ -6,6 +6,7 @@
  * trace printed for a broken rule is a shortest one.
  *
  * `explore NAME` runs one scenario, `explore --first` ends with the first rule broken. */
+#include "names.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -57,7 +58,7 @@ static void move_make(const struct scenario *sc, struct node *n, const struct mo
 static void actions_print(const struct lifecycle_actions *out) {
     for (uint32_t action = 1; action <= LIFECYCLE_DO_EXIT; action <<= 1)
         if (out->set & action & ~(uint32_t)LIFECYCLE_DO_PUBLISH)
-            printf(" [%s]", lifecycle_action_name((enum lifecycle_action)action));
+            printf(" [%s]", action_name((enum lifecycle_action)action));
 }
 
 static void step_print(const struct scenario *sc, const struct space *s, uint32_t from,

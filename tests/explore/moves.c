@@ -1,5 +1,6 @@
 /* Everything that can happen in a node. The server and the peers are free to do anything that is
  * physically possible, or nothing at all. */
+#include "names.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -118,15 +119,15 @@ unsigned moves_list(const struct scenario *sc, const struct node *n, struct move
 static void event_describe(const struct scenario *sc, const struct move *m, char *text,
                            size_t size) {
     const struct lifecycle_event *e = &m->event;
-    const char *name = lifecycle_event_name(e->kind);
+    const char *name = event_name(e->kind);
     const char *role = m->actor ? lifecycle_role_name(sc->plan->roles[m->actor - 1]) : "nobody";
     switch (e->kind) {
     case LIFECYCLE_ON_LEAVE:
-        snprintf(text, size, "%s %u leaves: %s", role, m->actor, lifecycle_leave_name(e->leave));
+        snprintf(text, size, "%s %u leaves: %s", role, m->actor, leave_name(e->leave));
         break;
     case LIFECYCLE_ON_PROCESS:
         snprintf(text, size, "process of %s %u is seen %s", role, m->actor,
-                 lifecycle_liveness_name(e->liveness));
+                 liveness_name(e->liveness));
         break;
     case LIFECYCLE_ON_EXIT:
         snprintf(text, size, "the server exits, %s", e->success ? "well" : "badly");
