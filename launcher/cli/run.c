@@ -2,14 +2,13 @@
 #include "commands.h"
 #include "daemon/daemon.h"
 #include "exit_code.h"
-#include "options/owner_check.h"
 #include "os/os_spawn.h"
 
 int command_run(const struct options *options) {
     struct options attempt = *options;
     struct error err = {0};
     int code;
-    if (owner_check(options, &err) < 0)
+    if (options_check_owner(options, &err) < 0)
         return exit_failing(EXIT_FAILED, &err);
     do
         code = daemon_run(&attempt, true);

@@ -50,11 +50,6 @@ static bool set_ports(struct options *options, const char *value) {
     return options->ports_auto || strcmp(value, "fixed") == 0;
 }
 
-static bool set_hold_ports(struct options *options, const char *value) {
-    options->hold_ports = !is_off(value);
-    return true;
-}
-
 /* A wrong owner arms nothing, also where an earlier one was right. Pid 1 is refused: it is what an
  * orphan sees as its parent, and it never ends. */
 static bool set_owner_pid(struct options *options, const char *value) {
@@ -126,37 +121,12 @@ static bool set_watchdog(struct options *options, const char *value) {
     return true;
 }
 
-static bool set_json(struct options *options, const char *value) {
-    (void)value;
-    return options->json = true;
-}
-
-static bool set_watch(struct options *options, const char *value) {
-    (void)value;
-    return options->watch = true;
-}
-
-static bool set_force(struct options *options, const char *value) {
-    (void)value;
-    return options->force = true;
-}
-
-static bool set_follow(struct options *options, const char *value) {
-    (void)value;
-    return options->follow = true;
-}
-
 static bool set_lines(struct options *options, const char *value) {
     uint64_t number;
     if (!parse_number(value, 100000, &number))
         return false;
     options->line_count = (int64_t)number;
     return true;
-}
-
-static bool set_builtin(struct options *options, const char *value) {
-    (void)value;
-    return options->builtin = true;
 }
 
 static bool set_handle(const char *value, int64_t *handle) {
@@ -182,45 +152,56 @@ struct flag {
     const char *argument; /* NULL: takes none */
     const char *takes;    /* what its argument may be; NULL: that is what `argument` says */
     unsigned scope;
-    bool lenient; /* a wrong value is a warning */
-    bool (*set)(struct options *options, const char *value);
+    bool lenient;                                            /* a wrong value is a warning */
+    bool (*set)(struct options *options, const char *value); /* NULL: it is a switch … */
     const char *help;
+    size_t offset; /* … of the bool that is there in the options */
 };
+
+#define SWITCH(field) offsetof(struct options, field)
 
 static const struct flag flags[] = {
     {"http-port", "N", "a number from 1 to 65535", SCOPE_INSTANCE, false, set_http_port,
-     "the server's port for HTTP (8000)"},
+     "the server's port for HTTP (8000)", 0},
     {"ws-port", "N", "a number from 0 to 65535", SCOPE_INSTANCE, false, set_ws_port,
-     "its second port, for WebSocket (9500); 0: it has none"},
+     "its second port, for WebSocket (9500); 0: it has none", 0},
     {"ports", "fixed|auto", NULL, SCOPE_START, false, set_ports,
-     "auto: if a stranger holds a port, take the next free pair"},
-    {"hold-ports", NULL, NULL, SCOPE_START, false, set_hold_ports,
-     "listen for the server and hand the sockets down (LISTEN_FDS)"},
+     "auto: if a stranger holds a port, take the next free pair", 0},
+    {"hold-ports", NULL, NULL, SCOPE_START, false, NULL,
+     "listen for the server and hand the sockets down (LISTEN_FDS)", SWITCH(hold_ports)},
     {"owner-pid", "PID", NULL, SCOPE_START, true, set_owner_pid,
-     "the process that the server belongs to"},
+     "the process that the server belongs to", 0},
     {"owner-start", "TOKEN", NULL, SCOPE_START, true, set_owner_start,
-     "the owner's start time, as /proc/PID/stat tells it (looked up)"},
+     "the owner's start time, as /proc/PID/stat tells it (looked up)", 0},
     {"owner-role", "ROLE", "editor or front", SCOPE_START, false, set_owner_role,
-     "what the owner is: editor, or front for `tether mcp` (editor)"},
+     "what the owner is: editor, or front for `tether mcp` (editor)", 0},
     {"owner-env", "NAME", "the name of a variable, and there may be 8 of them", SCOPE_START, false,
-     set_owner_env, "a further variable that tells the server its owner (repeatable)"},
+     set_owner_env, "a further variable that tells the server its owner (repeatable)", 0},
     {"ready", "HOW", "ports, notify, http:/PATH or none", SCOPE_START, false, set_ready,
-     "ports, notify, http:/PATH or none: when it counts as ready (ports)"},
+     "ports, notify, http:/PATH or none: when it counts as ready (ports)", 0},
     {"restart", "WHEN", "on-failure or never", SCOPE_START, false, set_restart,
-     "on-failure or never: after a crash (on-failure)"},
+     "on-failure or never: after a crash (on-failure)", 0},
     {"parent-watchdog", "on|off", NULL, SCOPE_START, true, set_watchdog,
-     "end with the program that started `tether run` (on)"},
-    {"json", NULL, NULL, SCOPE_JSON, false, set_json, "one line of JSON, for programs"},
-    {"watch", NULL, NULL, SCOPE_WATCH, false, set_watch, "stay, and show every change"},
-    {"force", NULL, NULL, SCOPE_FORCE, false, set_force, "also while editors use the server"},
-    {"follow", NULL, NULL, SCOPE_LOGS, false, set_follow,
-     "stay, and print new lines as they come (-f)"},
+     "end with the program that started `tether run` (on)", 0},
+    {"json", NULL, NULL, SCOPE_JSON, false, NULL, "one line of JSON, for programs", SWITCH(json)},
+    {"watch", NULL, NULL, SCOPE_WATCH, false, NULL, "stay, and show every change", SWITCH(watch)},
+    {"force", NULL, NULL, SCOPE_FORCE, false, NULL, "also while editors use the server",
+     SWITCH(force)},
+    {"follow", NULL, NULL, SCOPE_LOGS, false, NULL, "stay, and print new lines as they come (-f)",
+     SWITCH(follow)},
     {"lines", "N", "a number up to 100000", SCOPE_LOGS, false, set_lines,
-     "print the last N lines first (20) (-n N)"},
-    {"builtin", NULL, NULL, SCOPE_TOLD, false, set_builtin, ""},
-    {"lock-handle", "N", NULL, SCOPE_DAEMON, false, set_lock_handle, ""},
-    {"result-handle", "N", NULL, SCOPE_DAEMON, false, set_result_handle, ""},
+     "print the last N lines first (20) (-n N)", 0},
+    {"builtin", NULL, NULL, SCOPE_TOLD, false, NULL, "", SWITCH(builtin)},
+    {"lock-handle", "N", NULL, SCOPE_DAEMON, false, set_lock_handle, "", 0},
+    {"result-handle", "N", NULL, SCOPE_DAEMON, false, set_result_handle, "", 0},
 };
+
+static bool set_flag(struct options *options, const struct flag *flag, const char *value) {
+    if (flag->set)
+        return flag->set(options, value);
+    *(bool *)((char *)options + flag->offset) = !is_off(value);
+    return true;
+}
 
 static const struct {
     const char *name, *help;
@@ -304,7 +285,7 @@ static void read_variables(struct options *options, unsigned scopes, FILE *warni
         value = os_variable(name);
         if (value && !value[0] && !flags[i].argument)
             continue; /* set, but to nothing: not asked for */
-        if (value && !flags[i].set(options, value))
+        if (value && !set_flag(options, &flags[i], value))
             warn(warnings, name, value,
                  flags[i].set == set_owner_pid || flags[i].set == set_owner_start
                      ? "no owner is watched"
@@ -374,7 +355,7 @@ static int read_flag(struct options *options, struct words *words, const char *w
     } else if (name[length] == '=') {
         return error_set(err, UV_EINVAL, "option --%s takes no value", flag->name);
     }
-    valid = knob ? set_interval(options, knob, value) : flag->set(options, value);
+    valid = knob ? set_interval(options, knob, value) : set_flag(options, flag, value);
     if (!valid && !knob && !flag->lenient)
         return error_set(err, UV_EINVAL, "option --%s: '%.100s' is not valid; it takes %s",
                          flag->name, value, flag->takes ? flag->takes : flag->argument);
@@ -447,6 +428,22 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
     if (rc == 0 && options->owner.pid == 0)
         options->owner.start = 0;
     return rc;
+}
+
+int options_check_owner(const struct options *options, struct error *err) {
+    const struct lifecycle_process *owner = &options->owner;
+    struct os_identity meant = {(int64_t)owner->pid, owner->start}, now;
+    if (owner->pid == 0 || os_liveness(&meant) != OS_DEAD)
+        return 0;
+    if (owner->start != 0 && os_identity_of(meant.pid, &now) == 0 && now.start != owner->start)
+        return error_set(err, UV_ESRCH,
+                         "pid %lld is another process than the owner meant: that one is dead, so "
+                         "nothing is started for it (--owner-start)",
+                         (long long)meant.pid);
+    return error_set(err, UV_ESRCH,
+                     "the owner, process %lld, does not live, so nothing is started for it; name "
+                     "one that does (--owner-pid), or none",
+                     (long long)meant.pid);
 }
 
 void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]) {

@@ -65,6 +65,11 @@ struct options {
 int options_parse(struct options *options, unsigned scopes, char **arguments, FILE *warnings,
                   struct error *err);
 
+/* Looks at the owner before anything is started for it. UV_ESRCH, with the error: it is certainly
+ * dead, and a server for it would end at once. 0: it lives, cannot be looked at, or there is none.
+ */
+int options_check_owner(const struct options *options, struct error *err);
+
 /* The name of the instance, "8000-9500". */
 void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]);
 
