@@ -14,10 +14,9 @@
 #include "daemon/ports.h"
 #include "exit_code.h"
 #include "memory.h"
-#include "options/owner_check.h"
 #include "os/os_pipe.h"
 #include "os/os_spawn.h"
-#include "protocol/lines.h"
+#include "protocol/line_stream.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 
@@ -42,14 +41,6 @@ struct launch {
 
 /* ---- results ---- */
 
-static enum outcome give_up(struct launch *launch, int code, const char *message) {
-    launch->result = json_pack("{s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:s}", "result", "failed",
-                               "code", code, "message", message, "daemon_pid", 0, "server_pid", 0,
-                               "http_port", (int)launch->options.http_port, "ws_port",
-                               (int)launch->options.ws_port, "control", "");
-    return DONE;
-}
-
 static void control_path(const struct launch *launch, char path[OS_ENDPOINT_MAX]) {
     struct os_dir dir;
     path[0] = 0;
@@ -59,17 +50,20 @@ static void control_path(const struct launch *launch, char path[OS_ENDPOINT_MAX]
     }
 }
 
-static enum outcome adopted(struct launch *launch, const json_t *state, const char *message) {
+static enum outcome give_up(struct launch *launch, int code, const char *message) {
+    launch->result = launch_result("failed", code, message, 0, 0, launch->options.http_port,
+                                   launch->options.ws_port, "");
+    return DONE;
+}
+
+static void adopted(struct launch *launch, const json_t *state, const char *message) {
+    const json_t *daemon = json_object_get(state, "daemon");
     const json_t *server = json_object_get(state, "server");
     char path[OS_ENDPOINT_MAX];
     control_path(launch, path);
-    launch->result = json_pack(
-        "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s}", "result", "adopted", "code", 0, "message",
-        message, "daemon_pid",
-        (json_int_t)message_number(json_object_get(state, "daemon"), "pid", 0), "server_pid",
-        (json_int_t)message_number(server, "pid", 0), "http_port", (int)launch->options.http_port,
-        "ws_port", (int)launch->options.ws_port, "control", path);
-    return DONE;
+    launch->result = launch_result("adopted", 0, message, message_number(daemon, "pid", 0),
+                                   message_number(server, "pid", 0), launch->options.http_port,
+                                   launch->options.ws_port, path);
 }
 
 /* For the editor, which asks for it: a line before the result, with which it can hold its session
@@ -133,9 +127,21 @@ static int spawn_daemon(const struct options *options, os_handle lock, os_handle
     return rc;
 }
 
+/* What comes from the daemon that was started, on a loop of its own. */
+struct report {
+    struct line_stream stream;
+    uv_loop_t loop;
+    uv_timer_t timer;
+    struct launch *launch;
+    bool over, heard, quiet;
+    char bytes[4096];
+};
+
 static bool on_told(const char *line, size_t length, void *context) {
-    struct launch *launch = context;
+    struct report *report = context;
+    struct launch *launch = report->launch;
     json_t *message = message_parse(line, length, NULL);
+    report->heard = true;
     if (message && json_object_get(message, "listening")) {
         announce(message);
     } else {
@@ -145,29 +151,10 @@ static bool on_told(const char *line, size_t length, void *context) {
     return true;
 }
 
-/* What comes from the daemon that was started, on a loop of its own. */
-struct report {
-    uv_loop_t loop;
-    uv_pipe_t pipe;
-    uv_timer_t timer;
-    struct lines lines;
-    struct launch *launch;
-    bool over, heard, quiet;
-    char bytes[4096];
-};
-
-static void on_report_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
-    struct report *report = handle->data;
-    (void)suggested;
-    *buf = uv_buf_init(report->bytes, sizeof report->bytes);
-}
-
-static void on_report(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
-    struct report *report = stream->data;
-    report->heard = true;
-    if (count < 0 ||
-        lines_feed(&report->lines, buf->base, (size_t)count, on_told, report->launch) < 0)
-        report->over = true;
+static void on_over(void *context, int why) {
+    struct report *report = context;
+    (void)why;
+    report->over = true;
 }
 
 static void on_quiet(uv_timer_t *timer) {
@@ -192,17 +179,17 @@ static int report_open(struct report *report, struct launch *launch, os_handle *
     uv_loop_init(&report->loop);
     uv_timer_init(&report->loop, &report->timer);
     report->timer.data = report;
-    rc = os_pipe_reader(&report->loop, &report->pipe, to);
-    report->pipe.data = report;
+    rc = os_pipe_reader(&report->loop, &report->stream.pipe, to);
+    report->stream.pipe.data = report;
     return rc;
 }
 
 static void report_close(struct report *report) {
-    uv_close((uv_handle_t *)&report->pipe, NULL);
+    uv_close((uv_handle_t *)&report->stream.pipe, NULL);
     uv_close((uv_handle_t *)&report->timer, NULL);
     uv_run(&report->loop, UV_RUN_DEFAULT);
     uv_loop_close(&report->loop);
-    lines_finish(&report->lines);
+    lines_finish(&report->stream.lines);
 }
 
 /* What the daemon tells: that it listens, then how the start went; nothing if it died without a
@@ -212,7 +199,8 @@ static void report_close(struct report *report) {
 static bool report_read(struct report *report) {
     const struct options *options = &report->launch->options;
     int64_t silent_since = os_clock_ms();
-    uv_read_start((uv_stream_t *)&report->pipe, on_report_alloc, on_report);
+    line_stream_read(&report->stream, uv_buf_init(report->bytes, sizeof report->bytes), on_told,
+                     on_over);
     uv_timer_start(&report->timer, on_quiet, QUIET_MS, QUIET_MS);
     while (!report->over) {
         report->heard = report->quiet = false;
@@ -233,7 +221,7 @@ static enum outcome start(struct launch *launch, os_handle lock) {
     int64_t pid = 0;
     bool answers;
     int rc;
-    if (owner_check(&launch->options, &err) < 0) {
+    if (options_check_owner(&launch->options, &err) < 0) {
         os_handle_close(&lock);
         return give_up(launch, EXIT_FAILED, err.message);
     }

@@ -26,7 +26,8 @@ static const char *plural(uint32_t count) {
     return count == 1 ? "" : "s";
 }
 
-void status_why(const struct daemon *daemon, char *out, size_t size) {
+/* Why the server is still there: "owner 4711 lives". */
+static void explain(const struct daemon *daemon, char *out, size_t size) {
     struct lifecycle_why why = lifecycle_explain(&daemon->life, (uint64_t)os_clock_ms());
     switch (why.kind) {
     case LIFECYCLE_WHY_SESSIONS:
@@ -222,8 +223,8 @@ json_t *status_json(const struct daemon *daemon, const char *type) {
     char why[160];
     uint32_t total;
     json_t *sessions = sessions_json(daemon, &total);
-    struct os_identity keeper = supervisor_keeper(&daemon->supervisor);
-    status_why(daemon, why, sizeof why);
+    struct os_identity keeper = os_tree_keeper(daemon->supervisor.tree);
+    explain(daemon, why, sizeof why);
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:I, s:I, s:s}",
                      "type", type, "version", tether_version, "instance", daemon->instance, "state",
                      lifecycle_server_name(daemon->life.server), "ownership",
@@ -251,12 +252,11 @@ static void add_conflict(json_t *result, const struct ports_conflict *conflict) 
 }
 
 json_t *status_result(const struct daemon *daemon, int code, const char *message) {
-    json_t *result = json_pack(
-        "{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s, s:I}", "result", code == 0 ? "started" : "failed",
-        "code", code, "message", message, "daemon_pid", (json_int_t)daemon->self.pid, "server_pid",
-        (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
-        "ws_port", (int)daemon->options->ws_port, "control", daemon->control_name, "ms",
-        (json_int_t)(os_clock_ms() - daemon->started_at));
+    const struct options *options = daemon->options;
+    json_t *result = launch_result(code == 0 ? "started" : "failed", code, message,
+                                   daemon->self.pid, daemon->supervisor.server.pid,
+                                   options->http_port, options->ws_port, daemon->control_name);
+    json_object_set_new(result, "ms", json_integer(os_clock_ms() - daemon->started_at));
     if (code != 0)
         add_conflict(result, &daemon->ports.conflict);
     return result;

@@ -13,9 +13,6 @@ json_t *status_json(const struct daemon *daemon, const char *type);
 /* The outcome of the start, as `tether launch` prints it. */
 json_t *status_result(const struct daemon *daemon, int code, const char *message);
 
-/* Why the server is still there, in words: "owner 4711 lives". */
-void status_why(const struct daemon *daemon, char *out, size_t size);
-
 /* What is wrong, in words, if the server failed; else empty. */
 void status_failure(const struct daemon *daemon, char *out, size_t size);
 

@@ -138,6 +138,15 @@ json_t *process_json(int64_t pid, uint64_t start) {
     return json_pack("{s:I, s:s}", "pid", (json_int_t)pid, "start", text);
 }
 
+json_t *launch_result(const char *result, int code, const char *message, int64_t daemon_pid,
+                      int64_t server_pid, uint16_t http_port, uint16_t ws_port,
+                      const char *control) {
+    return json_pack("{s:s, s:i, s:s, s:I, s:I, s:i, s:i, s:s}", "result", result, "code", code,
+                     "message", message, "daemon_pid", (json_int_t)daemon_pid, "server_pid",
+                     (json_int_t)server_pid, "http_port", (int)http_port, "ws_port", (int)ws_port,
+                     "control", control);
+}
+
 json_t *hello_message(const struct hello *hello) {
     json_t *message = json_object();
     char start[24];

@@ -74,6 +74,11 @@ enum refusal {
 enum refusal message_refusal(const json_t *message);
 const char *refusal_code(enum refusal refusal);
 
+/* How a start went, as `tether launch` prints it: "started", "adopted" or "failed". */
+json_t *launch_result(const char *result, int code, const char *message, int64_t daemon_pid,
+                      int64_t server_pid, uint16_t http_port, uint16_t ws_port,
+                      const char *control);
+
 /* ---- what a client says ---- */
 
 /* The first thing. Texts are borrowed. */
