@@ -273,9 +273,9 @@ static void carry_out(struct daemon *daemon, struct control_call *caller) {
     if (todo->set & LIFECYCLE_DO_CLOSE_STDIN)
         supervisor_close_stdin(&daemon->supervisor);
     if (todo->set & LIFECYCLE_DO_TERMINATE)
-        supervisor_terminate(&daemon->supervisor);
+        os_tree_ask(daemon->supervisor.tree);
     if (todo->set & LIFECYCLE_DO_KILL_TREE)
-        supervisor_kill(&daemon->supervisor);
+        os_tree_kill(daemon->supervisor.tree);
     if (todo->set & LIFECYCLE_DO_CHECK_PORTS)
         check_ports(daemon);
     if (todo->set & LIFECYCLE_DO_RECORD)
@@ -429,7 +429,7 @@ static void on_emptied(void *context) {
 static void on_wish(void *context, enum os_wish wish) {
     struct daemon *daemon = context;
     if (wish == OS_WISH_USER1 || wish == OS_WISH_USER2)
-        supervisor_forward(&daemon->supervisor, wish);
+        os_tree_forward(daemon->supervisor.tree, wish);
     else if (wish != OS_WISH_HANGUP || daemon->foreground)
         feed_kind(daemon, LIFECYCLE_ON_SIGNAL);
 }

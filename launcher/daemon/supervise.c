@@ -73,7 +73,7 @@ static void stream_drain(struct supervisor *supervisor, int index) {
 
 static void on_started(void *context, const struct os_identity *root) {
     struct supervisor *supervisor = context;
-    must(supervisor->running && root->pid > 0);
+    must(root->pid > 0);
     supervisor->server = *root;
     supervisor->events->started(supervisor->context);
 }
@@ -93,14 +93,13 @@ static void on_drained(void *context) {
 }
 
 static void run_over(struct supervisor *supervisor) {
-    must(supervisor->running && supervisor->server.pid == 0);
+    must(supervisor->server.pid == 0);
     for (int i = 0; i < 2; i++) {
         stream_drain(supervisor, i);
         stream_close(supervisor, i);
     }
     log_server_end(supervisor->log);
     supervisor_close_stdin(supervisor);
-    supervisor->running = false;
 }
 
 static void on_unstarted(void *context, const struct error *why) {
@@ -131,18 +130,15 @@ static int open_pipes(struct supervisor *supervisor, os_handle stdio[3]) {
 
 static int start_tree(struct supervisor *supervisor, const struct server_start *start,
                       const os_handle *listeners, size_t listener_count, struct error *err) {
-    static const char *const names[] = {"http", "ws"};
     struct text_list command = {0}, environment = {0};
     struct os_tree_spec spec = {
         .stdio = {OS_NO_HANDLE, OS_NO_HANDLE, OS_NO_HANDLE},
         .listeners = listeners,
-        .listener_names = names,
+        .listener_names = listener_count == 1 ? "http" : "http:ws",
         .listener_count = listener_count,
         .orphan_grace_ms = start->options->config.stop_grace_ms,
     };
     int rc = open_pipes(supervisor, spec.stdio);
-    must(listener_count <= sizeof names / sizeof names[0]);
-
     environment_build(&environment, os_environment(), start);
     command_build(&command, start);
     if (rc == 0 && (environment.failed || command.failed))
@@ -163,8 +159,6 @@ static int start_tree(struct supervisor *supervisor, const struct server_start *
 void supervisor_start(struct supervisor *supervisor, const struct server_start *start,
                       const os_handle *listeners, size_t listener_count) {
     struct error err = {0};
-    must(!supervisor->running);
-    supervisor->running = true;
     log_server_begin(supervisor->log);
     if (start_tree(supervisor, start, listeners, listener_count, &err) < 0)
         on_unstarted(supervisor, &err);
@@ -174,22 +168,6 @@ void supervisor_start(struct supervisor *supervisor, const struct server_start *
 
 void supervisor_close_stdin(struct supervisor *supervisor) {
     os_handle_close(&supervisor->stdin_handle);
-}
-
-void supervisor_terminate(struct supervisor *supervisor) {
-    os_tree_ask(supervisor->tree);
-}
-
-void supervisor_kill(struct supervisor *supervisor) {
-    os_tree_kill(supervisor->tree);
-}
-
-void supervisor_forward(struct supervisor *supervisor, enum os_wish wish) {
-    os_tree_forward(supervisor->tree, wish);
-}
-
-struct os_identity supervisor_keeper(const struct supervisor *supervisor) {
-    return os_tree_keeper(supervisor->tree);
 }
 
 int supervisor_init(struct supervisor *supervisor, uv_loop_t *loop, struct log *log,

@@ -27,8 +27,7 @@ struct supervisor {
     const struct supervisor_events *events;
     void *context;
 
-    bool running; /* something of the current run may be left */
-    struct os_tree *tree;
+    struct os_tree *tree; /* to be asked to end, to be killed, to be passed wishes */
     struct supervisor_stream *streams[2]; /* stdout and stderr */
     os_handle stdin_handle;
     struct os_identity server; /* pid 0: its end has been seen, or it was never started */
@@ -44,16 +43,8 @@ int supervisor_init(struct supervisor *supervisor, uv_loop_t *loop, struct log *
 void supervisor_start(struct supervisor *supervisor, const struct server_start *start,
                       const os_handle *listeners, size_t listener_count);
 
-/* The steps of ending it. Each does nothing if there is nothing to do it to. */
+/* The first step of ending it; for the others there is the tree. */
 void supervisor_close_stdin(struct supervisor *supervisor);
-void supervisor_terminate(struct supervisor *supervisor);
-void supervisor_kill(struct supervisor *supervisor);
-
-/* Passes OS_WISH_USER1 or 2 on to the server's first process. */
-void supervisor_forward(struct supervisor *supervisor, enum os_wish wish);
-
-/* Who ends the server if we cannot; pid 0: there is none. */
-struct os_identity supervisor_keeper(const struct supervisor *supervisor);
 
 /* Closes what belongs to the loop. */
 void supervisor_finish(struct supervisor *supervisor);

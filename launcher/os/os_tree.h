@@ -34,7 +34,7 @@ struct os_tree_spec {
 
     /* Sockets handed down, told to it as the system's service manager does, or else ours. */
     const os_handle *listeners;
-    const char *const *listener_names; /* as many, without ':' */
+    const char *listener_names; /* as many, with ':' between them */
     size_t listener_count;
 
     /* How long it may take over its end when we are gone; 0: none at all. A system that ends the

@@ -36,7 +36,7 @@ void check_start_as_nobody(struct harness *harness, const char *program, const c
     assert_true(copy >= 0);
     harness_start(harness, &(struct harness_options){.words = words,
                                                      .listeners = &copy,
-                                                     .listener_names = &program,
+                                                     .listener_names = program,
                                                      .listener_count = 1,
                                                      .prepare = check_be_nobody});
     close((int)copy);

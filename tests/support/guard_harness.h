@@ -26,7 +26,7 @@ struct harness_options {
     const char *const *environment; /* NULL: our own */
     const char *directory;
     const os_handle *listeners;
-    const char *const *listener_names;
+    const char *listener_names;
     size_t listener_count;
     uint32_t grace_ms;
     void (*prepare)(void); /* runs in the daemon before it starts the guard */

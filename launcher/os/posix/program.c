@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_STARTED = 127, OWN_ENTRIES = 3, LISTEN_NAME_MAX = 255, PID_DIGITS = 10 };
+enum { EXIT_NOT_STARTED = 127, OWN_ENTRIES = 3, PID_DIGITS = 10 };
 
 /* ---- before the fork ---- */
 
@@ -41,34 +41,13 @@ static int check_spec(const struct os_tree_spec *spec, struct error *err) {
         return error_set(err, -EINVAL,
                          "%zu sockets to hand down to %s, %d is the limit; hand down fewer",
                          spec->listener_count, spec->words[0], PROGRAM_LISTEN_MAX);
-    for (size_t i = 0; i < spec->listener_count; i++) {
-        const char *name = spec->listener_names[i];
-        if (strchr(name, ':') || strlen(name) > LISTEN_NAME_MAX)
-            return error_set(err, -EINVAL,
-                             "the socket name '%.64s' for %s holds a ':' or is longer than %d; "
-                             "choose another",
-                             name, spec->words[0], LISTEN_NAME_MAX);
-    }
     return 0;
 }
 
 /* Room for our entries: the pid is filled in by the child, who alone knows it. */
 static size_t own_entries_size(const struct os_tree_spec *spec) {
-    size_t size = sizeof "LISTEN_PID=" + PID_DIGITS + sizeof "LISTEN_FDS=" + PID_DIGITS +
-                  sizeof "LISTEN_FDNAMES=";
-    for (size_t i = 0; i < spec->listener_count; i++)
-        size += strlen(spec->listener_names[i]) + 1;
-    return size;
-}
-
-static void join_names(char *at, const struct os_tree_spec *spec) {
-    for (size_t i = 0; i < spec->listener_count; i++) {
-        size_t length = strlen(spec->listener_names[i]);
-        if (i > 0)
-            *at++ = ':';
-        memcpy(at, spec->listener_names[i], length + 1);
-        at += length;
-    }
+    return sizeof "LISTEN_PID=" + PID_DIGITS + sizeof "LISTEN_FDS=" + PID_DIGITS +
+           sizeof "LISTEN_FDNAMES=" + (spec->listener_count ? strlen(spec->listener_names) : 0);
 }
 
 /* Writes our entries behind one another into plan->own_entries and the pointers to *slot. */
@@ -85,8 +64,7 @@ static void put_own_entries(struct program_plan *plan, char **slot) {
     *slot++ = at;
     at += snprintf(at, (size_t)(end - at), "LISTEN_FDS=%zu", spec->listener_count) + 1;
     *slot++ = at;
-    at += snprintf(at, (size_t)(end - at), "LISTEN_FDNAMES=");
-    join_names(at, spec);
+    snprintf(at, (size_t)(end - at), "LISTEN_FDNAMES=%s", spec->listener_names);
     *slot = NULL;
 }
 
