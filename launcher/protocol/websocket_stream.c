@@ -253,7 +253,7 @@ static void feed_head(struct websocket_stream *stream, size_t count) {
     size_t from = stream->head_length > 3 ? stream->head_length - 3 : 0;
     size_t length;
     stream->head_length += count;
-    length = websocket_head_length(stream->buffer + from, stream->head_length - from);
+    length = http_head_length(stream->buffer + from, stream->head_length - from);
     if (length == 0 && stream->head_length < WEBSOCKET_HEAD_MAX)
         return;
     length += length ? from : 0;

@@ -72,7 +72,7 @@ static void check_response(const char *head, size_t length) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *bytes = (const char *)data + (size > 0);
-    size_t count = size > 0 ? size - 1 : 0, length = websocket_head_length(bytes, count);
+    size_t count = size > 0 ? size - 1 : 0, length = http_head_length(bytes, count);
     char *head;
     FUZZ_CHECK(length <= count);
     FUZZ_CHECK(length > 0 ? memcmp(bytes + length - 4, "\r\n\r\n", 4) == 0

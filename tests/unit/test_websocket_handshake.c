@@ -58,11 +58,11 @@ static void test_head_length(void **state) {
     const char *tricky = "\r\r\n\r\r\n\r\n";
     (void)state;
     for (size_t count = 0; count < 24; count++)
-        assert_int_equal(websocket_head_length(head, count), 0);
-    assert_int_equal(websocket_head_length(head, 24), 24);
-    assert_int_equal(websocket_head_length(head, 28), 24);
-    assert_int_equal(websocket_head_length(tricky, strlen(tricky)), strlen(tricky));
-    assert_int_equal(websocket_head_length("a\n\nb\n\n", 6), 0);
+        assert_int_equal(http_head_length(head, count), 0);
+    assert_int_equal(http_head_length(head, 24), 24);
+    assert_int_equal(http_head_length(head, 28), 24);
+    assert_int_equal(http_head_length(tricky, strlen(tricky)), strlen(tricky));
+    assert_int_equal(http_head_length("a\n\nb\n\n", 6), 0);
 }
 
 static void test_request(void **state) {
@@ -96,7 +96,7 @@ static void test_request_that_cannot_be(void **state) {
 }
 
 static int respond(const char *head, struct error *err) {
-    assert_int_equal(websocket_head_length(head, strlen(head)), strlen(head));
+    assert_int_equal(http_head_length(head, strlen(head)), strlen(head));
     err->message[0] = 0;
     int rc = websocket_response(head, strlen(head), key, err);
     assert_true(rc == 0 || err->message[0]);

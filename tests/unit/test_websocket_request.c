@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve/http/http_check.h"
 #include "unit.h"
 
 static const char token[] = "c0ffee";
@@ -26,7 +27,7 @@ static int check(const char *head, char accept[WEBSOCKET_ACCEPT_SIZE]) {
     memcpy(copy, head, length);
     status = editor_request_check(copy, length, 9500, token, accept, &why);
     assert_true((status == 101) == (why == NULL));
-    assert_true(strlen(editor_status_text(status)) > 2);
+    assert_true(strlen(http_reason(status)) > 2);
     free(copy);
     return status;
 }

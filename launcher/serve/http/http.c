@@ -18,7 +18,7 @@ static void feed(struct http_connection *connection, const char *data, size_t le
 
 static void on_closed(uv_handle_t *handle) {
     struct http_connection *connection = handle->data;
-    buffer_finish(&connection->text);
+    buffer_finish(&connection->head);
     buffer_finish(&connection->body);
     buffer_finish(&connection->ahead);
     buffer_finish(&connection->pending);
@@ -139,11 +139,8 @@ static void set_deadline(struct http_connection *connection) {
 
 static void dispatch(struct http_connection *connection) {
     struct http_server *server = connection->server;
-    struct http_request request;
     connection->state = HTTP_WAITING;
-    connection->begun = false;
-    http_parse_result(connection, &request);
-    server->on_request(server->context, connection, &request);
+    server->on_request(server->context, connection, &connection->request);
 }
 
 static bool can_go_on(const struct http_connection *connection) {

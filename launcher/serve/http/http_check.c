@@ -144,3 +144,34 @@ bool http_token_matches(const char *authorization, const char *token) {
         difference |= (unsigned char)(authorization[i] ^ token[wanted ? i % wanted : 0]);
     return given == wanted && wanted > 0 && difference == 0;
 }
+
+const char *http_reason(int status) {
+    static const struct {
+        int status;
+        const char *reason;
+    } reasons[] = {
+        {101, "Switching Protocols"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {406, "Not Acceptable"},
+        {408, "Request Timeout"},
+        {413, "Content Too Large"},
+        {415, "Unsupported Media Type"},
+        {417, "Expectation Failed"},
+        {426, "Upgrade Required"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    return "";
+}

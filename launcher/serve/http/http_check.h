@@ -46,4 +46,7 @@ bool http_is_json(const char *content_type);
 /* Whether "Bearer TOKEN" was given. Takes the same time whatever is wrong. */
 bool http_token_matches(const char *authorization, const char *token);
 
+/* The words that go with a status that we answer with. */
+const char *http_reason(int status);
+
 #endif

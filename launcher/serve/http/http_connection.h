@@ -11,21 +11,6 @@ enum http_state {
     HTTP_CLOSING, /* the last answer is on its way; nothing is read any more */
 };
 
-/* Where in the lines of a request's headers we are. */
-enum http_line {
-    HTTP_LINE_FIRST, /* nothing has come yet */
-    HTTP_LINE_FIRST_CR,
-    HTTP_LINE_INSIDE,
-    HTTP_LINE_CR,
-    HTTP_LINE_START,
-    HTTP_LINE_LAST_CR,
-    HTTP_LINES_OVER
-};
-
-struct http_parameter_at {
-    uint32_t name, value;
-};
-
 struct http_connection {
     uv_tcp_t tcp;
     uv_write_t write;
@@ -44,21 +29,15 @@ struct http_connection {
 
     /* the request */
     llhttp_t parser;
-    enum http_line line;
     const char *input_end; /* of what the parser is fed with */
     int chunk_end;         /* bytes of a line's end that are due behind a chunk */
-    bool begun, headers_done, whole, keep_alive, bad_header;
+    bool begun, headers_done, whole, keep_alive;
     int reject; /* HTTP status; 0: nothing is wrong */
     const char *reject_text;
     size_t header_bytes;
-    char name[80]; /* of the header under way; longer ones are none of ours */
-    size_t name_length;
-    struct buffer text; /* path and headers, each terminated; places are offsets into it */
-    size_t path, value;
-    uint32_t headers[HTTP_HEADER_COUNT]; /* 0: not there */
-    struct http_parameter_at parameters[HTTP_PARAMETERS_MOST];
-    size_t parameter_count;
-    const char *body_at; /* the body, if it came in one piece */
+    struct buffer head; /* what came of it, for a start; then its values, each terminated */
+    struct http_request request; /* what is in it; points there */
+    const char *body_at;         /* the body, if it came in one piece */
     size_t body_length;
     struct buffer body;  /* else */
     size_t body_counted; /* of it, in the server's sum */
@@ -73,12 +52,9 @@ struct http_connection {
 void http_parse_settings(llhttp_settings_t *settings);
 void http_parse_init(struct http_connection *connection);
 
-/* Feeds the parser up to the end of a request, and returns how many bytes that took. Sets whole, or
- * reject. */
+/* Feeds the parser up to the end of a request, and returns how many bytes that took. Sets whole and
+ * the request, or reject. */
 size_t http_parse(struct http_connection *connection, const char *data, size_t length);
-
-/* Fills the request, which points into the connection. */
-void http_parse_result(const struct http_connection *connection, struct http_request *request);
 
 /* Gives back the memory of a body that nobody needs any more. */
 void http_forget_body(struct http_connection *connection);

@@ -90,35 +90,6 @@ void http_flush(struct http_connection *connection) {
 
 /* ---- replies ---- */
 
-static const char *reason(int status) {
-    static const struct {
-        int status;
-        const char *reason;
-    } reasons[] = {
-        {202, "Accepted"},
-        {204, "No Content"},
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {406, "Not Acceptable"},
-        {408, "Request Timeout"},
-        {413, "Content Too Large"},
-        {415, "Unsupported Media Type"},
-        {417, "Expectation Failed"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {503, "Service Unavailable"},
-        {505, "HTTP Version Not Supported"},
-    };
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-        if (reasons[i].status == status)
-            return reasons[i].reason;
-    return "";
-}
-
 static void add_status(struct buffer *out, int status) {
     if (status == 200) {
         buffer_add_literal(out, "HTTP/1.1 200 OK\r\n");
@@ -127,17 +98,17 @@ static void add_status(struct buffer *out, int status) {
     buffer_add_literal(out, "HTTP/1.1 ");
     buffer_add_number(out, status);
     buffer_add_char(out, ' ');
-    buffer_add_text(out, reason(status));
+    buffer_add_text(out, http_reason(status));
     buffer_add_literal(out, "\r\n");
 }
 
 /* What a page of this machine needs to see in order to use the answer. */
 static void add_origin(struct buffer *out, const struct http_connection *connection) {
-    uint32_t place = connection->headers[HTTP_ORIGIN];
-    if (place == 0 || connection->reject != 0)
+    const char *origin = connection->request.headers[HTTP_ORIGIN];
+    if (!origin || connection->reject != 0)
         return;
     buffer_add_literal(out, "Access-Control-Allow-Origin: ");
-    buffer_add_text(out, connection->text.data + place);
+    buffer_add_text(out, origin);
     buffer_add_literal(out,
                        "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Mcp-Session-Id\r\n");
 }

@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "serve/http/http_check.h"
 #include "upgrade.h"
 
 enum { BACKLOG = 64, PENDING_MOST = 16, CONNECTIONS_MOST = 32 };
@@ -31,8 +32,8 @@ static void answer(struct editor_socket *socket, int status, const char *why) {
                           "HTTP/1.1 %d %s\r\n%sConnection: close%s\r\n"
                           "Content-Type: text/plain\r\nContent-Length: %u\r\n"
                           "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n%s\n",
-                          status, editor_status_text(status), extra,
-                          status == 426 ? ", Upgrade" : "", (unsigned)strlen(why) + 1, why);
+                          status, http_reason(status), extra, status == 426 ? ", Upgrade" : "",
+                          (unsigned)strlen(why) + 1, why);
     if (length > 0 && (size_t)length < sizeof text)
         websocket_stream_write(&socket->stream, text, (size_t)length);
     websocket_stream_refuse(&socket->stream, UV_EACCES, why);

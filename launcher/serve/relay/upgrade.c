@@ -1,136 +1,90 @@
 #include "upgrade.h"
 
-#include <llhttp.h>
 #include <string.h>
 
+#include "base64.h"
+#include "protocol/http_head.h"
 #include "serve/http/http_check.h"
 
-static const char target[] = "/editor";
-
-struct text {
-    const char *at;
-    size_t length;
-};
-
 struct request {
-    llhttp_t parser; /* first: a callback gets it and means the request */
-    struct text target, name, value;
-    struct websocket_upgrade upgrade;
-    struct text host, authorization;
-    unsigned hosts, authorizations;
-    bool has_origin, complete;
+    struct http_text method, target, host, authorization;
+    unsigned hosts, authorizations, keys, versions; /* how often they came */
+    bool has_origin, has_body, upgrade, connection, key_is_valid, version_is_known;
+    char key[WEBSOCKET_KEY_SIZE];
 };
 
 /* ---- reading ---- */
 
-/* The head is fed in one piece, so that what belongs together lies together. */
-static int extend(struct text *text, const char *at, size_t length) {
-    if (text->length == 0)
-        text->at = at;
-    text->length = (size_t)(at - text->at) + length;
-    return 0;
+static bool read_start(struct request *request, const struct http_text *line) {
+    static const char version[] = " HTTP/1.1";
+    size_t tail = sizeof version - 1;
+    const char *blank = memchr(line->at, ' ', line->length);
+    if (!blank || line->length <= tail ||
+        memcmp(line->at + line->length - tail, version, tail) != 0 ||
+        blank + 1 >= line->at + line->length - tail)
+        return false;
+    request->method = (struct http_text){line->at, (size_t)(blank - line->at)};
+    request->target =
+        (struct http_text){blank + 1, line->length - request->method.length - 1 - tail};
+    return !memchr(request->target.at, ' ', request->target.length);
 }
 
-static struct request *request_of(llhttp_t *parser) {
-    return parser->data;
-}
-
-static int on_url(llhttp_t *parser, const char *at, size_t length) {
-    return extend(&request_of(parser)->target, at, length);
-}
-
-static int on_name(llhttp_t *parser, const char *at, size_t length) {
-    return extend(&request_of(parser)->name, at, length);
-}
-
-static int on_value(llhttp_t *parser, const char *at, size_t length) {
-    return extend(&request_of(parser)->value, at, length);
-}
-
-static char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-/* begin: in small letters. */
-static bool begins(const struct text *text, const char *begin) {
-    for (size_t i = 0; begin[i]; i++)
-        if (i == text->length || lower(text->at[i]) != begin[i])
+/* Sixteen bytes in base64, in their only spelling. */
+static bool is_key(const struct http_text *text) {
+    if (text->length != WEBSOCKET_KEY_SIZE - 1 || text->at[22] != '=' || text->at[23] != '=')
+        return false;
+    for (size_t i = 0; i < 22; i++)
+        if (base64_digit(BASE64, text->at[i]) < 0)
             return false;
-    return true;
+    return memchr("AQgw", text->at[21], 4);
 }
 
-static bool is_named(const struct text *text, const char *name) {
-    return text->length == strlen(name) && begins(text, name);
-}
-
-static int on_header(llhttp_t *parser) {
-    struct request *request = request_of(parser);
-    struct text *name = &request->name, *value = &request->value;
-    if (name->length == 0 || memchr(name->at, ' ', name->length)) /* the parser may allow it */
-        return HPE_USER;
-    while (value->length > 0 && strchr(" \t", value->at[value->length - 1]))
-        value->length--;
-    if (is_named(name, "host")) {
+static void take_field(struct request *request, const struct http_text *name,
+                       const struct http_text *value) {
+    if (http_text_is(name, "host")) {
         request->host = *value;
         request->hosts++;
-    } else if (is_named(name, "authorization")) {
+    } else if (http_text_is(name, "authorization")) {
         request->authorization = *value;
         request->authorizations++;
-    } else if (is_named(name, "origin")) {
+    } else if (http_text_is(name, "origin")) {
         request->has_origin = true;
-    } else if (value->length > 0) {
-        websocket_upgrade_header(&request->upgrade, name->at, name->length, value->at,
-                                 value->length);
+    } else if (http_text_is(name, "transfer-encoding")) {
+        request->has_body = true;
+    } else if (http_text_is(name, "content-length")) {
+        request->has_body |= !http_text_is(value, "0");
+    } else if (http_text_is(name, "upgrade")) {
+        request->upgrade |= http_text_has(value, "websocket");
+    } else if (http_text_is(name, "connection")) {
+        request->connection |= http_text_has(value, "upgrade");
+    } else if (http_text_is(name, "sec-websocket-version")) {
+        request->versions++;
+        request->version_is_known = http_text_is(value, "13");
+    } else if (http_text_is(name, "sec-websocket-key")) {
+        request->keys++;
+        request->key_is_valid = is_key(value);
+        if (request->key_is_valid)
+            memcpy(request->key, value->at, value->length);
     }
-    *name = *value = (struct text){0};
-    return 0;
 }
 
-static int on_headers(llhttp_t *parser) {
-    request_of(parser)->complete = true;
-    return 2; /* no body; what follows is not HTTP */
-}
-
-/* The parser is generous with blanks and line ends; a client of ours gives it no reason to. */
-static bool has_plain_start(const struct request *request, const char *head, size_t length) {
-    static const char version[] = " HTTP/1.1\r\n";
-    const char *end = request->target.at + request->target.length;
-    if (request->parser.method == HTTP_GET && request->target.at != head + strlen("GET "))
+static bool read_request(struct request *request, const char *bytes, size_t length) {
+    struct http_text head = {bytes, length}, line, name, value;
+    if (!http_head_line(&head, &line) || !read_start(request, &line))
         return false;
-    return (size_t)(head + length - end) >= strlen(version) &&
-           memcmp(end, version, strlen(version)) == 0;
-}
-
-/* Continued lines are of old; a reader that takes them and one that does not see different headers.
- */
-static bool has_continued_line(const char *head, size_t length) {
-    for (size_t i = 0; i + 1 < length; i++)
-        if (head[i] == '\n' && (head[i + 1] == ' ' || head[i + 1] == '\t'))
-            return true;
-    return false;
-}
-
-static bool read_request(struct request *request, const char *head, size_t length) {
-    llhttp_settings_t settings;
-    llhttp_settings_init(&settings);
-    settings.on_url = on_url;
-    settings.on_header_field = on_name;
-    settings.on_header_value = on_value;
-    settings.on_header_value_complete = on_header;
-    settings.on_headers_complete = on_headers;
-    llhttp_init(&request->parser, HTTP_REQUEST, &settings);
-    request->parser.data = request;
-    return !has_continued_line(head, length) &&
-           llhttp_execute(&request->parser, head, length) == HPE_PAUSED_UPGRADE &&
-           request->complete && has_plain_start(request, head, length) && request->hosts == 1 &&
-           request->authorizations <= 1;
+    while (http_head_goes_on(&head)) {
+        if (!http_head_field(&head, &name, &value))
+            return false;
+        take_field(request, &name, &value);
+    }
+    return request->hosts == 1 && request->authorizations <= 1;
 }
 
 /* ---- judging ---- */
 
-/* A copy for those who judge whole texts; false if it has no such form. */
-static bool copy_text(const struct text *text, char *out, size_t size) {
-    if (text->length >= size || (text->length > 0 && memchr(text->at, 0, text->length)))
+/* A copy for those who judge whole texts; false if it is too long. */
+static bool copy_text(const struct http_text *text, char *out, size_t size) {
+    if (text->length >= size)
         return false;
     if (text->length > 0)
         memcpy(out, text->at, text->length);
@@ -138,24 +92,39 @@ static bool copy_text(const struct text *text, char *out, size_t size) {
     return true;
 }
 
-static bool is_our_host(const struct text *given, uint16_t port) {
+static bool is_our_host(const struct http_text *given, uint16_t port) {
     char host[64];
     return copy_text(given, host, sizeof host) && http_host_is_ours(host, port);
 }
 
-static bool is_token(const struct text *given, const char *token) {
+static bool is_token(const struct http_text *given, const char *token) {
     char authorization[512];
     return copy_text(given, authorization, sizeof authorization) &&
            http_token_matches(authorization, token);
 }
 
-static bool has_body(const llhttp_t *parser) {
-    return parser->content_length > 0 || parser->flags & (F_CHUNKED | F_TRANSFER_ENCODING);
+static bool is_exactly(const struct http_text *text, const char *value) {
+    return text->length == strlen(value) && memcmp(text->at, value, text->length) == 0;
 }
 
 static int refuse(int status, const char *reason, const char **why) {
     *why = reason;
     return status;
+}
+
+static int check_upgrade(const struct request *request, const char **why) {
+    if (!request->upgrade)
+        return refuse(426, "only WebSockets are served here", why);
+    if (!request->connection)
+        return refuse(400, "the header Connection does not say Upgrade", why);
+    if (request->versions != 1)
+        return refuse(400, "the header Sec-WebSocket-Version must come once", why);
+    if (!request->version_is_known)
+        return refuse(426, "only version 13 of the WebSocket protocol is served here", why);
+    if (request->keys != 1 || !request->key_is_valid)
+        return refuse(400, "the header Sec-WebSocket-Key must come once, with 16 bytes in base64",
+                      why);
+    return 101;
 }
 
 int editor_request_check(const char *head, size_t length, uint16_t port, const char *token,
@@ -169,41 +138,17 @@ int editor_request_check(const char *head, size_t length, uint16_t port, const c
         return refuse(403, "the host must be the loopback and this port", why);
     if (request.has_origin)
         return refuse(403, "web pages do not get in here", why);
-    if (request.target.length != sizeof target - 1 ||
-        memcmp(request.target.at, target, sizeof target - 1) != 0)
+    if (!is_exactly(&request.target, "/editor"))
         return refuse(404, "there is nothing but /editor here", why);
-    if (request.parser.method != HTTP_GET)
+    if (!is_exactly(&request.method, "GET"))
         return refuse(405, "a WebSocket is opened with GET", why);
-    if (has_body(&request.parser))
+    if (request.has_body)
         return refuse(400, "a WebSocket is opened without a body", why);
-    status = websocket_upgrade_check(&request.upgrade, why);
+    status = check_upgrade(&request, why);
     if (status != 101)
         return status;
     if (!is_token(&request.authorization, token))
         return refuse(401, "the token is missing or not the one of this server", why);
-    websocket_accept(request.upgrade.key, accept);
+    websocket_accept(request.key, accept);
     return 101;
-}
-
-const char *editor_status_text(int status) {
-    switch (status) {
-    case 101:
-        return "Switching Protocols";
-    case 401:
-        return "Unauthorized";
-    case 403:
-        return "Forbidden";
-    case 404:
-        return "Not Found";
-    case 405:
-        return "Method Not Allowed";
-    case 426:
-        return "Upgrade Required";
-    case 431:
-        return "Request Header Fields Too Large";
-    case 503:
-        return "Service Unavailable";
-    default:
-        return "Bad Request";
-    }
 }

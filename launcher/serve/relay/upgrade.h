@@ -18,7 +18,4 @@
 int editor_request_check(const char *head, size_t length, uint16_t port, const char *token,
                          char accept[WEBSOCKET_ACCEPT_SIZE], const char **why);
 
-/* The text of a status that editor_request_check returns, and of 431 and 503. */
-const char *editor_status_text(int status);
-
 #endif
