@@ -327,12 +327,12 @@ static int run_as_init(const struct unit_line *line) {
     CHILD_CHECK(os_process_parent(&new, &parent) == 0 && parent == 1);
     /* What was held on to is the dead one, not its successor. */
     CHILD_CHECK(os_process_wait(&held, 0) == 0);
-    CHILD_CHECK(posix_process_signal(&held, SIGKILL) == -ESRCH);
+    CHILD_CHECK(process_signal(&held, SIGKILL) == -ESRCH);
     struct os_process mixed = {.identity.pid = second, .handle = held.handle};
     CHILD_CHECK(pidfd_verify(&mixed) == -ESRCH);
     CHILD_CHECK(os_process_open(&process, &new) == 0);
     CHILD_CHECK(os_process_wait(&process, 0) == -ETIMEDOUT);
-    CHILD_CHECK(posix_process_signal(&process, SIGKILL) == 0);
+    CHILD_CHECK(process_signal(&process, SIGKILL) == 0);
     CHILD_CHECK(os_process_wait(&process, -1) == 0);
     CHILD_CHECK(waitpid(second, NULL, 0) == second);
     os_process_close(&process);
@@ -385,19 +385,19 @@ static void test_process_handle(void **state) {
     assert_true(fcntl((int)process.handle, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(os_process_wait(&process, 0), -ETIMEDOUT);
     assert_int_equal(os_process_wait(&process, 20), -ETIMEDOUT);
-    assert_int_equal(posix_process_signal(&process, 0), 0);
-    assert_int_equal(posix_process_signal(&process, SIGTERM), 0);
+    assert_int_equal(process_signal(&process, 0), 0);
+    assert_int_equal(process_signal(&process, SIGTERM), 0);
     struct pollfd item = {.fd = (int)process.handle, .events = POLLIN};
     assert_int_equal(poll(&item, 1, 10000), 1);
     assert_int_equal(item.revents, POLLIN);
     assert_int_equal(os_process_wait(&process, -1), 0);
     assert_int_equal(unit_child_collect(&child), -SIGTERM);
-    assert_int_equal(posix_process_signal(&process, SIGTERM), -ESRCH);
+    assert_int_equal(process_signal(&process, SIGTERM), -ESRCH);
     assert_int_equal(os_process_wait(&process, 0), 0);
     os_process_close(&process);
     assert_int_equal(process.handle, OS_NO_HANDLE);
     os_process_close(&process);
-    assert_int_equal(posix_process_signal(&process, SIGTERM), -EINVAL);
+    assert_int_equal(process_signal(&process, SIGTERM), -EINVAL);
     assert_int_equal(os_process_wait(&process, 0), -EINVAL);
 }
 

@@ -284,7 +284,7 @@ static int body_new_namespace(const struct unit_line *line, void *arg) {
     CHILD_CHECK(os_peer_of(inside, &peer) == 0);
     CHILD_CHECK(peer.process.identity.pid == init && peer.process.handle != OS_NO_HANDLE);
     CHILD_CHECK(os_same_namespace(init) == OS_NO);
-    CHILD_CHECK(posix_process_signal(&peer.process, SIGKILL) == 0);
+    CHILD_CHECK(process_signal(&peer.process, SIGKILL) == 0);
     CHILD_CHECK(waitpid(init, &status, 0) == init && WIFSIGNALED(status));
     return 0;
 }

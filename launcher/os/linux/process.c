@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int posix_process_signal(const struct os_process *process, int signal_number) {
+int process_signal(const struct os_process *process, int signal_number) {
     if (process->handle == OS_NO_HANDLE)
         return -EINVAL;
     long rc = syscall(SYS_pidfd_send_signal, (int)process->handle, signal_number, NULL, 0u);
@@ -27,7 +27,7 @@ int pidfd_verify(struct os_process *process) {
     int rc = proc_stat_of(process->identity.pid, &stat);
     /* The descriptor was there before the entry was read. If what it refers to has not been
      * collected even now, it had the pid all the time, and the entry is about it. */
-    if (posix_process_signal(process, 0) == -ESRCH)
+    if (process_signal(process, 0) == -ESRCH)
         return -ESRCH;
     if (rc < 0)
         return rc == -EACCES && expected == 0 ? 0 : rc;

@@ -217,7 +217,7 @@ bool os_tree_forward(struct os_tree *tree, enum os_wish wish) {
     struct os_process process = {.handle = OS_NO_HANDLE};
     must(wish == OS_WISH_USER1 || wish == OS_WISH_USER2);
     if (tree->root.pid != 0 && os_process_open(&process, &tree->root) == 0)
-        posix_process_signal(&process, wish == OS_WISH_USER1 ? SIGUSR1 : SIGUSR2);
+        process_signal(&process, wish == OS_WISH_USER1 ? SIGUSR1 : SIGUSR2);
     os_process_close(&process);
     return true;
 }

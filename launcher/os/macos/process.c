@@ -48,7 +48,7 @@ int os_process_open(struct os_process *process, const struct os_identity *identi
     return rc == -EPERM ? -ENOSYS : rc;
 }
 
-int posix_process_signal(const struct os_process *process, int signal_number) {
+int process_signal(const struct os_process *process, int signal_number) {
     struct proc_bsdinfo info;
     if (process->handle == OS_NO_HANDLE)
         return -EINVAL;

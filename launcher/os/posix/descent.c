@@ -51,7 +51,7 @@ int descent_signal_one(const struct os_identity *identity, int number) {
     struct os_process process;
     int rc = os_process_open(&process, identity);
     if (rc == 0)
-        rc = posix_process_signal(&process, number);
+        rc = process_signal(&process, number);
     os_process_close(&process);
     return rc;
 }

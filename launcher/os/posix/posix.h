@@ -40,7 +40,7 @@ void posix_close_numbers(int first);
 struct os_exit posix_exit_of(int status);
 
 /* Sends the signal to exactly this process. -ESRCH: it has been reaped. */
-int posix_process_signal(const struct os_process *process, int number);
+int process_signal(const struct os_process *process, int number);
 
 /* What a name stood for when we made it, so that we remove nothing that another has put there. */
 struct posix_node {

@@ -59,10 +59,12 @@ static struct mcp_session **place_of(struct serve *serve, const char *id) {
     return at;
 }
 
-static void release(struct mcp_session *session) {
+/* Takes the session out of the list and frees it. */
+static void release(struct mcp_session **place) {
+    struct mcp_session *session = *place;
     const char *uri;
     json_t *value;
-    *place_of(session->serve, session->id) = session->next;
+    *place = session->next;
     session->serve->session_count--;
     calls_session_gone(session);
     if (session->stream)
@@ -83,12 +85,12 @@ static void put_first(struct mcp_session *session) {
 /* Forgets the one that has been unused for longest; it can come back as long as its client has its
  * id. */
 static void make_room(struct serve *serve) {
-    struct mcp_session *oldest = NULL;
+    struct mcp_session **oldest = NULL;
     if (serve->session_count < SERVE_SESSIONS_MOST)
         return;
-    for (struct mcp_session *session = serve->sessions; session; session = session->next)
-        if (session->calls == 0)
-            oldest = session;
+    for (struct mcp_session **at = &serve->sessions; *at; at = &(*at)->next)
+        if ((*at)->calls == 0)
+            oldest = at;
     if (oldest)
         release(oldest);
 }
@@ -204,12 +206,12 @@ void session_end(struct mcp_session *session) {
     serve->ended_next = (serve->ended_next + 1) % SERVE_ENDED_MOST;
     if (serve->ended_count < SERVE_ENDED_MOST)
         serve->ended_count++;
-    release(session);
+    release(place_of(serve, session->id));
 }
 
 void sessions_finish(struct serve *serve) {
     while (serve->sessions)
-        release(serve->sessions);
+        release(&serve->sessions);
 }
 
 void session_tell(struct mcp_session *session, const struct buffer *message) {
