@@ -92,11 +92,10 @@ void os_control_close(struct os_control *control);
 /* False: somebody has removed or replaced the endpoint, and nobody can connect any more. */
 bool os_control_is_there(const struct os_control *control);
 
-/* Connects an initialised pipe to the endpoint of that name, as uv_pipe_connect does. The callback
- * gets UV_ENOENT or UV_ECONNREFUSED: nobody listens; UV_EAGAIN: more wait there already than it
- * takes; another pipe may try again. If this returns an error no callback comes. */
-int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
-                       uv_connect_cb callback);
+/* Connects an initialised pipe to the endpoint of that name, at once. UV_ENOENT or UV_ECONNREFUSED:
+ * nobody listens; UV_EAGAIN: more wait there already than it takes. After a failure the pipe is as
+ * it was before. */
+int os_control_connect(uv_pipe_t *pipe, const char *name);
 
 /* Who is at the other end: os_peer_of for a connection that was accepted. */
 int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer);

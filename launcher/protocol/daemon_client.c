@@ -17,17 +17,13 @@ struct daemon_client {
     struct line_stream stream;
     uv_timer_t again;
     unsigned open_handles;
-    uv_connect_t connect;
     uv_shutdown_t shutdown;
     void (*flushed)(void *context);
     json_t *hello; /* until it has been said */
     int64_t until; /* for so long it is tried to connect */
-    int failed;    /* why it cannot even be tried */
     char endpoint[OS_ENDPOINT_MAX];
     char buffer[16384];
 };
-
-static void try_connect(struct daemon_client *client);
 
 static uv_stream_t *stream_of(struct daemon_client *client) {
     return (uv_stream_t *)&client->stream.pipe;
@@ -69,57 +65,16 @@ static void begin(struct daemon_client *client) {
         client->events->opened(client->context);
 }
 
-static void on_again(uv_timer_t *timer) {
-    struct daemon_client *client = timer->data;
-    if (client->failed)
-        client->events->lost(client->context, client->failed);
-    else
-        try_connect(client);
-}
-
-static void release(struct daemon_client *client) {
-    if (--client->open_handles > 0)
-        return;
-    lines_finish(&client->stream.lines);
-    json_decref(client->hello);
-    free(client);
-}
-
-static void open_pipe(struct daemon_client *client) {
-    uv_pipe_init(client->again.loop, &client->stream.pipe, 0);
-    client->stream.pipe.data = client;
-}
-
-/* The client is, or it is only this pipe, which had been turned away. */
-static void on_pipe_closed(uv_handle_t *handle) {
-    struct daemon_client *client = handle->data;
-    if (!client->events) {
-        release(client);
-        return;
-    }
-    open_pipe(client);
-    uv_timer_start(&client->again, on_again, CONNECT_AGAIN_MS, 0);
-}
-
 /* Nothing tells when there is room again for one more who waits. */
-static void on_connected(uv_connect_t *connect, int status) {
-    struct daemon_client *client = connect->data;
-    if (!client->events)
-        return;
-    if (status == UV_EAGAIN && os_clock_ms() < client->until)
-        uv_close((uv_handle_t *)&client->stream.pipe, on_pipe_closed);
-    else if (status < 0)
-        client->events->lost(client->context, status);
+static void try_connect(uv_timer_t *timer) {
+    struct daemon_client *client = timer->data;
+    int rc = os_control_connect(&client->stream.pipe, client->endpoint);
+    if (rc == UV_EAGAIN && os_clock_ms() < client->until)
+        uv_timer_start(timer, try_connect, CONNECT_AGAIN_MS, 0);
+    else if (rc < 0)
+        client->events->lost(client->context, rc);
     else
         begin(client);
-}
-
-/* What goes wrong at once is told by the loop, too. */
-static void try_connect(struct daemon_client *client) {
-    client->failed =
-        os_control_connect(&client->connect, &client->stream.pipe, client->endpoint, on_connected);
-    if (client->failed)
-        uv_timer_start(&client->again, on_again, 0, 0);
 }
 
 struct daemon_client *daemon_client_open(uv_loop_t *loop, const char *endpoint, struct hello hello,
@@ -138,11 +93,11 @@ struct daemon_client *daemon_client_open(uv_loop_t *loop, const char *endpoint, 
     client->context = context;
     snprintf(client->endpoint, sizeof client->endpoint, "%s", endpoint);
     uv_timer_init(loop, &client->again);
-    client->again.data = client->connect.data = client;
-    open_pipe(client);
+    uv_pipe_init(loop, &client->stream.pipe, 0);
+    client->again.data = client->stream.pipe.data = client;
     client->open_handles = 2;
     client->until = os_clock_ms() + CONNECT_MOST_MS;
-    try_connect(client);
+    uv_timer_start(&client->again, try_connect, 0, 0);
     return client;
 }
 
@@ -175,15 +130,19 @@ bool daemon_client_flush(struct daemon_client *client, void (*done)(void *contex
 
 /* ---- the end ---- */
 
-static void on_timer_closed(uv_handle_t *handle) {
-    release(handle->data);
+static void on_closed(uv_handle_t *handle) {
+    struct daemon_client *client = handle->data;
+    if (--client->open_handles > 0)
+        return;
+    lines_finish(&client->stream.lines);
+    json_decref(client->hello);
+    free(client);
 }
 
 void daemon_client_close(struct daemon_client *client) {
     if (!client)
         return;
     client->events = NULL;
-    if (!uv_is_closing((uv_handle_t *)&client->stream.pipe))
-        uv_close((uv_handle_t *)&client->stream.pipe, on_pipe_closed);
-    uv_close((uv_handle_t *)&client->again, on_timer_closed);
+    uv_close((uv_handle_t *)&client->stream.pipe, on_closed);
+    uv_close((uv_handle_t *)&client->again, on_closed);
 }

@@ -97,7 +97,6 @@ static int daemon_close(struct daemon *daemon) {
 
 struct client {
     uv_pipe_t pipe;
-    uv_connect_t connect;
     uv_timer_t again;
     const char *name;
     int *answered, status;
@@ -113,26 +112,17 @@ static void on_client_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *b
     uv_close((uv_handle_t *)stream, NULL);
 }
 
-static void try_connect(uv_timer_t *timer);
-
-static void on_connected(uv_connect_t *connect, int status) {
-    struct client *client = connect->data;
-    client->status = status;
-    if (status == UV_EAGAIN) {
+static void try_connect(uv_timer_t *timer) {
+    struct client *client = timer->data;
+    client->status = os_control_connect(&client->pipe, client->name);
+    if (client->status == UV_EAGAIN) {
         uv_timer_start(&client->again, try_connect, 2, 0);
-    } else if (status < 0) {
+    } else if (client->status < 0) {
         uv_close((uv_handle_t *)&client->pipe, NULL);
     } else {
         uv_read_start((uv_stream_t *)&client->pipe, on_alloc, on_client_read);
         say((uv_stream_t *)&client->pipe, "hello\n");
     }
-}
-
-static void try_connect(uv_timer_t *timer) {
-    struct client *client = timer->data;
-    int rc = os_control_connect(&client->connect, &client->pipe, client->name, on_connected);
-    if (rc < 0)
-        on_connected(&client->connect, rc);
 }
 
 /* Connects so often, and says how many got the right answer. */
@@ -145,7 +135,7 @@ static int connect_all(const char *name, int count, int *status) {
     for (int i = 0; i < count; i++) {
         uv_pipe_init(&loop, &clients[i].pipe, 0);
         uv_timer_init(&loop, &clients[i].again);
-        clients[i].pipe.data = clients[i].connect.data = clients[i].again.data = &clients[i];
+        clients[i].pipe.data = clients[i].again.data = &clients[i];
         clients[i].name = name;
         clients[i].answered = &answered;
         try_connect(&clients[i].again);

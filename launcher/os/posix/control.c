@@ -87,13 +87,14 @@ bool os_control_is_there(const struct os_control *control) {
     return posix_node_is_there(control->name, &control->node);
 }
 
-int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
-                       uv_connect_cb callback) {
-    /* libuv would connect to what a name that is too long begins with. */
-    if (strlen(name) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
-        return UV_ENAMETOOLONG;
-    uv_pipe_connect(request, pipe, name, callback);
-    return 0;
+int os_control_connect(uv_pipe_t *pipe, const char *name) {
+    int fd = posix_local_socket(name, POSIX_CONNECT), rc;
+    if (fd < 0)
+        return fd;
+    rc = uv_pipe_open(pipe, fd);
+    if (rc < 0)
+        close(fd);
+    return rc;
 }
 
 int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer) {

@@ -201,44 +201,10 @@ static int open_pipe(const char *name, HANDLE *pipe) {
     return rc;
 }
 
-struct connecting {
-    uv_timer_t timer;
-    uv_connect_t *request;
-    uv_connect_cb callback;
-    int status;
-};
-
-static void free_connecting(uv_handle_t *handle) {
-    free(handle->data);
-}
-
-static void on_timer(uv_timer_t *timer) {
-    struct connecting *connecting = timer->data;
-    uv_connect_cb callback = connecting->callback;
-    uv_connect_t *request = connecting->request;
-    int status = connecting->status;
-    if (uv_is_closing((uv_handle_t *)request->handle))
-        status = UV_ECANCELED;
-    uv_close((uv_handle_t *)timer, free_connecting);
-    callback(request, status);
-}
-
-/* It is done at once; only the callback comes from the loop. */
-int os_control_connect(uv_connect_t *request, uv_pipe_t *pipe, const char *name,
-                       uv_connect_cb callback) {
-    struct connecting *connecting = memory_zeroed(sizeof *connecting);
+int os_control_connect(uv_pipe_t *pipe, const char *name) {
     HANDLE handle;
-    if (!connecting)
-        return UV_ENOMEM;
-    connecting->request = request;
-    connecting->callback = callback;
-    request->handle = (uv_stream_t *)pipe;
-    connecting->status = open_pipe(name, &handle);
-    if (connecting->status == 0)
-        connecting->status = win_pipe_open(pipe, handle);
-    uv_timer_init(pipe->loop, &connecting->timer);
-    connecting->timer.data = connecting;
-    return uv_timer_start(&connecting->timer, on_timer, 0, 0);
+    int rc = open_pipe(name, &handle);
+    return rc < 0 ? rc : win_pipe_open(pipe, handle);
 }
 
 /* ---- who has connected ---- */
