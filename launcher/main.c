@@ -1,5 +1,7 @@
 #include "cli/cli.h"
+#include "os/os.h"
 
 int main(int argc, char **argv) {
-    return cli_main(argc, argv);
+    char **words = os_arguments(&argc, argv);
+    return cli_main(argc, words);
 }

@@ -55,8 +55,7 @@ static void add_variable(const struct engine_variant *key, void *context) {
 
 static void read_environment(struct launch_setup *setup, const struct engine_variant *added) {
     struct additions additions = {added, setup};
-    for (char *const *entry = os_environment(); entry && *entry; entry++)
-        text_list_add(&setup->environment, *entry);
+    os_environment(&setup->environment);
     variant_each(added, add_variable, &additions);
 }
 

@@ -37,6 +37,7 @@ struct launch {
     int64_t began;
     int64_t unanswered_since; /* 0: who has the lock has answered since */
     bool restarted;           /* a failed server has been given one more try */
+    bool told;                /* the daemon that was started says nothing more */
 };
 
 /* ---- results ---- */
@@ -88,8 +89,7 @@ static void daemon_environment(struct text_list *list) {
     static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON", "TETHER_MARK",
                                           "TETHER_WS_TOKEN", "LISTEN_FDS",    "LISTEN_PID",
                                           "LISTEN_FDNAMES",  "NOTIFY_SOCKET", "TETHER_ANNOUNCE"};
-    for (char *const *entry = os_environment(); *entry; entry++)
-        text_list_add(list, *entry);
+    os_environment(list);
     for (size_t i = 0; i < sizeof dropped / sizeof dropped[0]; i++)
         environment_set(list, dropped[i], NULL);
 }
@@ -147,8 +147,10 @@ static bool on_told(const char *line, size_t length, void *context) {
     } else {
         json_decref(launch->result);
         launch->result = message;
+        launch->told = message && !json_object_get(message, "ending");
+        json_object_del(message, "ending");
     }
-    return true;
+    return !launch->told;
 }
 
 static void on_over(void *context, int why) {

@@ -41,6 +41,9 @@ static void report_result(struct daemon *daemon, int code, const char *message) 
     if (daemon->result == OS_NO_HANDLE)
         return;
     result = status_result(daemon, code, message);
+    /* Of an end `launch` awaits the end, after which the lock is free; else it goes on at once. */
+    if (daemon->ended)
+        json_object_set_new(result, "ending", json_true());
     /* A newer release took over before this start was through: `launch` adopts that one. */
     if (code != 0 && daemon->life.cause == LIFECYCLE_CAUSE_HANDOVER)
         json_object_set_new(result, "again", json_true());
@@ -50,8 +53,6 @@ static void report_result(struct daemon *daemon, int code, const char *message) 
     else
         report_briefly(daemon->result, daemon->options, code, daemon->supervisor.server.pid);
     free(line);
-    /* `launch` reads to the end: it goes on at once, or, if this was the end, when the lock is
-     * free. */
     if (!daemon->ended)
         os_handle_close(&daemon->result);
 }

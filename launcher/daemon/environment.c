@@ -30,11 +30,8 @@ static void set_owner(struct text_list *list, const struct server_start *start) 
         environment_set(list, options->aliases[i], known ? pid : NULL);
 }
 
-void environment_build(struct text_list *list, char *const *inherited,
-                       const struct server_start *start) {
+void environment_build(struct text_list *list, const struct server_start *start) {
     char instance[OPTIONS_INSTANCE_MAX], daemon[48];
-    for (; *inherited; inherited++)
-        text_list_add(list, *inherited);
     options_instance(start->options, instance);
     snprintf(daemon, sizeof daemon, "%" PRId64 ":%" PRIu64, start->daemon.pid, start->daemon.start);
     set_owner(list, start);

@@ -19,9 +19,8 @@ struct server_start {
     const char *token;              /* with which editors reach the server; NULL: none */
 };
 
-/* Fills an empty list from `inherited` (NULL-terminated NAME=value texts) and the start. */
-void environment_build(struct text_list *list, char *const *inherited,
-                       const struct server_start *start);
+/* Makes of what is inherited the environment of a server. */
+void environment_build(struct text_list *list, const struct server_start *start);
 
 /* The options' command with {http_port}, {ws_port}, {owner_pid} and {instance} replaced; words in
  * other braces stay as they are. */

@@ -139,7 +139,8 @@ static int start_tree(struct supervisor *supervisor, const struct server_start *
         .orphan_grace_ms = start->options->config.stop_grace_ms,
     };
     int rc = open_pipes(supervisor, spec.stdio);
-    environment_build(&environment, os_environment(), start);
+    os_environment(&environment);
+    environment_build(&environment, start);
     command_build(&command, start);
     if (rc == 0 && (environment.failed || command.failed))
         rc = UV_ENOMEM;

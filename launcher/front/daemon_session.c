@@ -82,7 +82,7 @@ static void launch_words(const struct daemon_session *session, struct text_list 
 }
 
 static void begin_launch(struct daemon_session *session) {
-    struct text_list words = {0};
+    struct text_list words = {0}, environment = {0};
     char self[OS_PATH_MAX], text[128];
     size_t size = sizeof self;
     int rc = uv_exepath(self, &size);
@@ -90,14 +90,16 @@ static void begin_launch(struct daemon_session *session) {
     session->ready = session->in_doubt = false;
     session->server = SERVER_UNKNOWN;
     launch_words(session, &words);
-    if (rc == 0 && words.failed)
+    os_environment(&environment);
+    if (rc == 0 && (words.failed || environment.failed))
         rc = UV_ENOMEM;
     if (rc == 0) {
         const struct os_spawn_spec spec = {
-            .path = self, .words = words.items, .environment = os_environment()};
+            .path = self, .words = words.items, .environment = environment.items};
         rc = launch_run_start(&session->launch, session->loop, &spec, NULL, on_launched, session);
     }
     text_list_finish(&words);
+    text_list_finish(&environment);
     if (rc < 0) {
         snprintf(text, sizeof text, "cannot start `tether launch`: %s", uv_strerror(rc));
         fail(session, text);

@@ -17,6 +17,8 @@
 
 #include "error.h"
 
+struct text_list;
+
 /* A file descriptor on POSIX, a HANDLE on Windows. */
 typedef intptr_t os_handle;
 #define OS_NO_HANDLE ((os_handle)-1)
@@ -127,8 +129,9 @@ typedef bool (*os_identity_fn)(const struct os_identity *identity, void *arg);
 int os_process_each(const char *name, const char *value, os_identity_fn fn, void *arg);
 
 /* Ends a process that an earlier daemon left behind, with all below it: SIGTERM, the grace, then
- * freeze and kill. Blocks until they are gone. UV_ESRCH: it is gone already. The caller has made
- * sure that it is ours to end. */
+ * freeze and kill; where the system ends the trees of a daemon that is gone, this one alone. Blocks
+ * until they are gone. UV_ESRCH: it is gone already. The caller has made sure that it is ours to
+ * end. */
 int os_orphan_end(const struct os_identity *root, int grace_ms);
 
 /* ---- Within another's process ---- */
@@ -137,8 +140,8 @@ int os_orphan_end(const struct os_identity *root, int grace_ms);
  * writing to a peer that is gone. */
 void os_thread_block_signals(void);
 
-/* This process's environment as it is now, NULL-terminated; another thread may be changing it. */
-char *const *os_environment(void);
+/* Adds this process's environment as it is now; another thread may be changing it. */
+void os_environment(struct text_list *list);
 
 /* ---- Private directories ---- */
 
@@ -303,6 +306,10 @@ struct os_port_holder {
 int os_port_holder(uint16_t port, struct os_port_holder *holder);
 
 /* ---- What whoever started us gave us, and is to know ---- */
+
+/* The words this program was started with, as UTF-8: of main's own, or in their place, and how many
+ * there are. They stay as long as the process. */
+char **os_arguments(int *count, char **words);
 
 /* A variable of our environment; NULL: not set. The text stays as long as the process. */
 const char *os_variable(const char *name);

@@ -175,7 +175,9 @@ static void check_start(const struct options *options, char **inherited) {
     while (options->command && options->command[words])
         words++;
     command_build(&command, &start);
-    environment_build(&environment, inherited, &start);
+    for (; *inherited; inherited++)
+        text_list_add(&environment, *inherited);
+    environment_build(&environment, &start);
     FUZZ_CHECK(!command.failed && command.count == words);
     FUZZ_CHECK(!environment.failed && environment.count > 0);
     for (size_t i = 0; i < environment.count; i++)

@@ -55,8 +55,7 @@ static void set_up(const struct drive *drive, struct launch_setup *setup) {
         setup->is_builtin = setup->is_builtin && strcmp(*word, "--") != 0;
         text_list_add(&setup->words, *word);
     }
-    for (char *const *entry = os_environment(); *entry; entry++)
-        text_list_add(&setup->environment, *entry);
+    os_environment(&setup->environment);
 }
 
 /* ---- events ---- */

@@ -1,4 +1,5 @@
 #include "guard_harness.h"
+#include "text_list.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -133,10 +134,12 @@ static _Noreturn void daemon_loop(struct guard *guard, int control, int records)
 
 static _Noreturn void daemon_main(const struct harness_options *options, int control, int records,
                                   int output) {
+    struct text_list environment = {0};
+    os_environment(&environment);
     const struct os_tree_spec spec = {
         .words = options->words,
         .environment =
-            options->environment ? options->environment : (const char *const *)os_environment(),
+            options->environment ? options->environment : (const char *const *)environment.items,
         .directory = options->directory,
         .stdio = {OS_NO_HANDLE, output, STDERR_FILENO},
         .listeners = options->listeners,

@@ -306,7 +306,7 @@ static void test_words_arrive_as_they_are(void) {
         snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "[%s]\n",
                  awkward[i]);
     }
-    const char *said = words_of_child(&reading, words, os_environment(), NULL, 0);
+    const char *said = words_of_child(&reading, words, tap_environment(), NULL, 0);
     check(said);
     if (strcmp(said, expected) != 0)
         printf("# %s\n", said);
@@ -343,7 +343,7 @@ static void test_environment_is_the_child_s_own(void) {
     char *words[] = {WORD("tether"), WORD("variables"), NULL};
     char *environment[600];
     size_t count = 0;
-    for (char *const *entry = os_environment(); *entry && count < 500; entry++)
+    for (char *const *entry = tap_environment(); *entry && count < 500; entry++)
         environment[count++] = *entry;
     environment[count++] = WORD("TETHER_ONE=first");
     environment[count++] = WORD("zz=z");
@@ -385,7 +385,7 @@ static void test_handles_are_handed_down(void) {
             break;
     snprintf(numbers[1], sizeof numbers[1], "%lld", (long long)(intptr_t)far_away);
     char *words[] = {WORD("tether"), WORD("handles"), numbers[0], numbers[1], NULL};
-    const char *said = words_of_child(&reading, words, os_environment(), &write_end, 1);
+    const char *said = words_of_child(&reading, words, tap_environment(), &write_end, 1);
     DWORD flags = 9;
     GetHandleInformation((HANDLE)write_end, &flags);
     os_handle_close(&read_end);
@@ -402,7 +402,7 @@ static void test_a_program_that_is_not_there(void) {
     struct os_child child;
     struct os_spawn_spec spec = {.path = "C:\\none\\tether.exe",
                                  .words = words,
-                                 .environment = os_environment(),
+                                 .environment = tap_environment(),
                                  .output = OS_NO_HANDLE};
     check(os_spawn(&child, &spec) == UV_ENOENT);
     spec.path = "relative.exe";
@@ -416,7 +416,7 @@ static void test_a_detached_child(void) {
     struct os_child child;
     struct os_spawn_spec spec = {.path = self,
                                  .words = words,
-                                 .environment = os_environment(),
+                                 .environment = tap_environment(),
                                  .output = OS_NO_HANDLE,
                                  .detached = true};
     struct os_identity identity = {0};

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "os/os.h"
+#include "text_list.h"
 
 /* windows.h comes behind it. */
 #include <windows.h>
@@ -55,6 +56,14 @@ static inline int tap_run(const struct tap_test *tests, size_t count, const char
         failed += tap_failed;
     }
     return failed ? 1 : 0;
+}
+
+/* This process's environment, to keep. */
+static inline char **tap_environment(void) {
+    static struct text_list list;
+    if (!list.items)
+        os_environment(&list);
+    return list.items;
 }
 
 /* ---- directories ---- */

@@ -1,13 +1,15 @@
-/* The clock, randomness, the date, and the environment. */
+/* The clock, randomness, the date, the environment, and the words of the command line. */
 #define _CRT_RAND_S /* for rand_s, which is the system's own source of randomness */
 
 #include "win.h"
 
+#include <shellapi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "memory.h"
+#include "text_list.h"
 
 int64_t os_clock_ms(void) {
     ULONGLONG ticks = 0; /* of 100 ns, without those spent asleep */
@@ -64,28 +66,30 @@ const char *os_variable(const char *name) {
 }
 
 /* A block of the system's, in which names like "=C:" are its own affair. */
-static size_t count_variables(const wchar_t *block) {
-    size_t count = 0;
-    for (const wchar_t *at = block; *at; at += wcslen(at) + 1)
-        count += *at != L'=';
-    return count;
-}
-
-/* Belongs to nobody, as the table of other systems does: it is asked for once for each start of a
- * server. Another thread's change shows in the next. */
-char *const *os_environment(void) {
-    static char *const nothing[] = {NULL};
+void os_environment(struct text_list *list) {
     wchar_t *block = GetEnvironmentStringsW();
-    char **list = block ? memory_zeroed((count_variables(block) + 1) * sizeof *list) : NULL;
-    size_t count = 0;
-    for (const wchar_t *at = block; list && *at; at += wcslen(at) + 1) {
-        if (*at == L'=')
-            continue;
-        list[count] = win_text(at, wcslen(at));
-        if (list[count])
-            count++;
-    }
+    list->failed = list->failed || !block;
+    for (const wchar_t *at = block; at && *at; at += wcslen(at) + 1)
+        if (*at != L'=')
+            text_list_take(list, win_text(at, wcslen(at)));
     if (block)
         FreeEnvironmentStringsW(block);
-    return list ? list : nothing;
+}
+
+/* What the C library makes of the command line is of the system's code page, and it replaces words
+ * like "*.c" by names of files. */
+char **os_arguments(int *count, char **words) {
+    struct text_list list = {0};
+    int wide_count;
+    wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &wide_count);
+    list.failed = !wide;
+    for (int i = 0; wide && i < wide_count; i++)
+        text_list_take(&list, win_text(wide[i], wcslen(wide[i])));
+    LocalFree(wide);
+    if (list.failed || !list.items) {
+        text_list_finish(&list);
+        return words;
+    }
+    *count = (int)list.count;
+    return list.items;
 }
