@@ -37,7 +37,6 @@ struct launch {
     int64_t began;
     int64_t unanswered_since; /* 0: who has the lock has answered since */
     bool restarted;           /* a failed server has been given one more try */
-    bool told;                /* the daemon that was started says nothing more */
 };
 
 /* ---- results ---- */
@@ -147,10 +146,10 @@ static bool on_told(const char *line, size_t length, void *context) {
     } else {
         json_decref(launch->result);
         launch->result = message;
-        launch->told = message && !json_object_get(message, "ending");
+        report->over = message && !json_object_get(message, "ending");
         json_object_del(message, "ending");
     }
-    return !launch->told;
+    return !report->over;
 }
 
 static void on_over(void *context, int why) {

@@ -1,4 +1,4 @@
-/* Trees of processes. */
+/* Trees of processes, and what a console tells. */
 #include "tap.h"
 
 #include "os/os_loop.h"
@@ -125,7 +125,7 @@ static int run_open(struct run *run, const char *role, struct error *err) {
     union {
         char *const *plain;
         const char *const *constant;
-    } list = {.plain = words}, environment = {.plain = os_environment()};
+    } list = {.plain = words}, environment = {.plain = tap_environment()};
     *run = (struct run){.count = 0};
     GetModuleFileNameA(NULL, self, sizeof self);
     GetTempPathA(MAX_PATH, folder);
@@ -247,7 +247,7 @@ static int child_owns(const char *path) {
     union {
         char *const *plain;
         const char *const *constant;
-    } list = {.plain = words}, environment = {.plain = os_environment()};
+    } list = {.plain = words}, environment = {.plain = tap_environment()};
     memset(&run, 0, sizeof run);
     GetModuleFileNameA(NULL, self, sizeof self);
     spec.words = list.constant;
@@ -267,7 +267,7 @@ static void test_a_program_that_is_not_there(void) {
     union {
         char *const *plain;
         const char *const *constant;
-    } environment = {.plain = os_environment()};
+    } environment = {.plain = tap_environment()};
     struct os_tree_spec spec = {.words = words,
                                 .environment = environment.constant,
                                 .stdio = {OS_NO_HANDLE, OS_NO_HANDLE, OS_NO_HANDLE}};
@@ -282,12 +282,67 @@ static void test_a_program_that_is_not_there(void) {
     check(run.started == 0);
 }
 
+/* ---- asking ---- */
+
+static HANDLE interrupted;
+
+static BOOL WINAPI on_interrupt(DWORD event) {
+    if (event == CTRL_C_EVENT)
+        SetEvent(interrupted);
+    return TRUE;
+}
+
+/* Ends with 7 when it is interrupted. */
+static int child_listens(const char *path) {
+    interrupted = CreateEventA(NULL, TRUE, FALSE, NULL);
+    SetConsoleCtrlHandler(NULL, FALSE);
+    SetConsoleCtrlHandler(on_interrupt, TRUE);
+    fclose(fopen(path, "w"));
+    return WaitForSingleObject(interrupted, 60000) == WAIT_OBJECT_0 ? 7 : 8;
+}
+
+/* Asks a program to end, as a daemon at a hidden console of its own; tells by its exit code. */
+static int child_asks(void) {
+    struct run run;
+    struct error err = {0};
+    FILE *file = NULL;
+    if (run_open(&run, "listen", &err) < 0)
+        return 20;
+    for (int i = 0; i < 3000 && !file; i++) {
+        file = fopen(run.path, "r");
+        if (!file)
+            Sleep(10);
+    }
+    if (!file)
+        return 21;
+    fclose(file);
+    if (!os_tree_ask(run.tree))
+        return 22;
+    uv_run(&run.loop, UV_RUN_DEFAULT);
+    uv_run(&run.loop, UV_RUN_NOWAIT);
+    int value = (int)run.how.value, wished = run.wished;
+    run_close(&run);
+    return wished ? 23 : value;
+}
+
+static void test_a_program_is_asked_by_the_console(void) {
+    PROCESS_INFORMATION owner;
+    DWORD code = 0;
+    check(start_self("ask", CREATE_NO_WINDOW, &owner));
+    WaitForSingleObject(owner.hProcess, 90000);
+    GetExitCodeProcess(owner.hProcess, &code);
+    tap_end(&owner);
+    printf("# it ended with %lu\n", code);
+    check(code == 7);
+}
+
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_nobody_survives_a_kill),
         TEST(test_the_rest_stays_when_the_program_ends),
         TEST(test_nobody_survives_the_owner),
         TEST(test_a_program_that_is_not_there),
+        TEST(test_a_program_is_asked_by_the_console),
     };
     const char *role = argc > 1 ? argv[1] : "";
     if (strcmp(role, "sleep") == 0)
@@ -300,6 +355,10 @@ int main(int argc, char **argv) {
         return child_escapes(argv[2], false);
     if (argc == 3 && strcmp(role, "own") == 0)
         return child_owns(argv[2]);
+    if (argc == 3 && strcmp(role, "listen") == 0)
+        return child_listens(argv[2]);
+    if (strcmp(role, "ask") == 0)
+        return child_asks();
     if (strcmp(role, "sleep") == 0)
         return 0;
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? role : NULL);

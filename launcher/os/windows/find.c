@@ -123,3 +123,25 @@ bool find_is_batch(const wchar_t *program) {
     return length > 4 && (_wcsicmp(program + length - 4, L".bat") == 0 ||
                           _wcsicmp(program + length - 4, L".cmd") == 0);
 }
+
+static size_t folder_length(const wchar_t *path) {
+    const wchar_t *end = wcsrchr(path, L'\\');
+    return end ? (size_t)(end - path) + 1 : 0;
+}
+
+bool find_is_named(const wchar_t *program, const wchar_t *name) {
+    return _wcsicmp(program + folder_length(program), name) == 0;
+}
+
+wchar_t *find_beside(const wchar_t *program, const wchar_t *name) {
+    size_t folder = folder_length(program);
+    wchar_t *path = memory_zeroed((folder + wcslen(name) + 1) * sizeof *path);
+    if (!path)
+        return NULL;
+    memcpy(path, program, folder * sizeof *path);
+    memcpy(path + folder, name, wcslen(name) * sizeof *path);
+    if (is_file(path))
+        return path;
+    free(path);
+    return NULL;
+}

@@ -12,4 +12,10 @@ int find_program(const char *word, const char *const *environment, const char *d
 /* A batch file, which is no program. */
 bool find_is_batch(const wchar_t *program);
 
+/* Whether this is the name of the file that the path leads to. */
+bool find_is_named(const wchar_t *program, const wchar_t *name);
+
+/* The path of a file in the same folder, to be freed; NULL: there is none. */
+wchar_t *find_beside(const wchar_t *program, const wchar_t *name);
+
 #endif

@@ -44,3 +44,10 @@ void os_handle_close(os_handle *handle) {
 
 void os_thread_block_signals(void) {
 }
+
+/* What is called a session here is all of a user's desktop. */
+int os_process_session(const struct os_identity *identity, int64_t *session) {
+    (void)identity;
+    (void)session;
+    return UV_ENOSYS;
+}

@@ -5,15 +5,7 @@
 
 #include "memory.h"
 
-/* ---- words ---- */
-
-struct line {
-    wchar_t *text;
-    size_t used, room;
-    bool failed;
-};
-
-static void put(struct line *line, wchar_t c, size_t times) {
+void line_put(struct line *line, wchar_t c, size_t times) {
     while (times-- > 0 && !line->failed) {
         if (line->used == line->room) {
             size_t room = line->room ? 2 * line->room : 256;
@@ -26,51 +18,6 @@ static void put(struct line *line, wchar_t c, size_t times) {
         }
         line->text[line->used++] = c;
     }
-}
-
-/* Backslashes mean something only in front of a quotation mark, and there twice as many are needed;
- * one more keeps the mark from ending the word. */
-static void put_quoted(struct line *line, const wchar_t *word) {
-    size_t backslashes = 0;
-    put(line, L'"', 1);
-    for (; *word; word++) {
-        if (*word == L'\\') {
-            backslashes++;
-            continue;
-        }
-        put(line, L'\\', *word == L'"' ? 2 * backslashes + 1 : backslashes);
-        backslashes = 0;
-        put(line, *word, 1);
-    }
-    put(line, L'\\', 2 * backslashes);
-    put(line, L'"', 1);
-}
-
-static void put_word(struct line *line, const char *word) {
-    wchar_t *wide = win_wide(word);
-    if (!wide) {
-        line->failed = true;
-    } else if (*wide && !wcspbrk(wide, L" \t\n\v\"")) {
-        for (const wchar_t *p = wide; *p; p++)
-            put(line, *p, 1);
-    } else {
-        put_quoted(line, wide);
-    }
-    free(wide);
-}
-
-wchar_t *start_command_line(const char *const *words) {
-    struct line line = {0};
-    for (size_t i = 0; words[i]; i++) {
-        put(&line, L' ', i > 0);
-        put_word(&line, words[i]);
-    }
-    put(&line, 0, 1);
-    if (line.failed) {
-        free(line.text);
-        return NULL;
-    }
-    return line.text;
 }
 
 /* ---- the environment ---- */
@@ -107,11 +54,11 @@ static wchar_t *join(wchar_t **entries, size_t count) {
     struct line line = {0};
     for (size_t i = 0; i < count; i++)
         for (const wchar_t *p = entries[i];; p++) {
-            put(&line, *p, 1);
+            line_put(&line, *p, 1);
             if (!*p)
                 break;
         }
-    put(&line, 0, count ? 1 : 2);
+    line_put(&line, 0, count ? 1 : 2);
     if (!line.failed)
         return line.text;
     free(line.text);
@@ -199,11 +146,17 @@ static int prepare(struct inheritance *inheritance, const struct start_spec *spe
     return rc;
 }
 
+/* Programs look for their own files beside themselves, and not all know what "\\\\?\\" means. */
+const wchar_t *start_plain_path(const wchar_t *path) {
+    bool is_plain = wcsncmp(path, L"\\\\?\\", 4) == 0 && path[4] && path[5] == L':' &&
+                    wcslen(path + 4) < MAX_PATH;
+    return is_plain ? path + 4 : path;
+}
+
 static int create(const struct start_spec *spec, struct inheritance *inheritance,
                   LPPROC_THREAD_ATTRIBUTE_LIST attributes, PROCESS_INFORMATION *started) {
     STARTUPINFOEXW startup = {.lpAttributeList = attributes};
-    DWORD flags =
-        spec->flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT | CREATE_NO_WINDOW;
+    DWORD flags = spec->flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
     HANDLE job = spec->job;
     startup.StartupInfo.cb = sizeof startup;
     startup.StartupInfo.dwFlags = STARTF_USESTDHANDLES | STARTF_USESHOWWINDOW;
@@ -217,8 +170,8 @@ static int create(const struct start_spec *spec, struct inheritance *inheritance
         (job && !UpdateProcThreadAttribute(attributes, 0, PROC_THREAD_ATTRIBUTE_JOB_LIST, &job,
                                            sizeof job, NULL, NULL)))
         return win_error();
-    return CreateProcessW(spec->program, spec->command_line, NULL, NULL, TRUE, flags,
-                          spec->environment, spec->directory, &startup.StartupInfo, started)
+    return CreateProcessW(start_plain_path(spec->program), spec->command_line, NULL, NULL, TRUE,
+                          flags, spec->environment, spec->directory, &startup.StartupInfo, started)
                ? 0
                : win_error();
 }

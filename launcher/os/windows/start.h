@@ -5,8 +5,23 @@
 
 #include "win.h"
 
+/* A text that grows. Zeroed memory is an empty one. */
+struct line {
+    wchar_t *text;
+    size_t used, room;
+    bool failed;
+};
+void line_put(struct line *line, wchar_t c, size_t times);
+
 /* The words as the C library of the other program takes them apart again; to be freed. */
 wchar_t *start_command_line(const char *const *words);
+
+/* The same for a program that was found, which may be a batch file: then it is replaced by the one
+ * that runs such files. UV_EINVAL: a word has more than one line, which such a file cannot get. */
+int start_command(wchar_t **program, const char *const *words, wchar_t **command_line);
+
+/* A path without the "\\?\" that only a long one needs. */
+const wchar_t *start_plain_path(const wchar_t *path);
 
 /* The block of an environment of NAME=value; of two whose names differ in case only, the later. */
 wchar_t *start_environment(const char *const *environment);

@@ -6,7 +6,6 @@
  * have changed, and asks. */
 #include "console.h"
 #include "find.h"
-#include "os/not_yet.h"
 #include "os/os_tree.h"
 #include "start.h"
 
@@ -206,10 +205,11 @@ static void fill_environment(struct text_list *list, const struct os_tree_spec *
 }
 
 static int start_in_job(struct os_tree *tree, const struct os_tree_spec *spec,
-                        const wchar_t *program, const wchar_t *directory,
+                        const wchar_t *program, wchar_t *command_line, const wchar_t *directory,
                         PROCESS_INFORMATION *started) {
     struct text_list environment = {0};
     struct start_spec start = {.program = program,
+                               .command_line = command_line,
                                .directory = directory,
                                .handed = spec->listeners,
                                .handed_count = spec->listener_count,
@@ -219,7 +219,6 @@ static int start_in_job(struct os_tree *tree, const struct os_tree_spec *spec,
     start.flags = console_is_there() ? 0 : CREATE_NO_WINDOW;
     memcpy(start.stdio, spec->stdio, sizeof start.stdio);
     fill_environment(&environment, spec);
-    start.command_line = start_command_line(spec->words);
     if (!environment.failed) {
         union {
             char **plain;
@@ -227,26 +226,25 @@ static int start_in_job(struct os_tree *tree, const struct os_tree_spec *spec,
         } entries = {.plain = environment.items};
         start.environment = start_environment(entries.constant);
     }
-    if (start.command_line && start.environment) {
+    if (start.environment) {
         rc = start_process(&start, started);
         if (rc < 0 && rc != UV_ENOENT && rc != UV_ENOMEM)
             rc = start_suspended(&start, tree->job, started);
     }
-    free(start.command_line);
     free(start.environment);
     text_list_finish(&environment);
     return rc;
 }
 
 static int start_found(struct os_tree *tree, const struct os_tree_spec *spec,
-                       const wchar_t *program, struct error *err) {
+                       const wchar_t *program, wchar_t *command_line, struct error *err) {
     PROCESS_INFORMATION started;
     wchar_t *directory = NULL;
     int rc = spec->directory && !(directory = win_wide(spec->directory)) ? UV_ENOMEM : 0;
     if (rc == 0)
         rc = make_job(tree);
     if (rc == 0)
-        rc = start_in_job(tree, spec, program, directory, &started);
+        rc = start_in_job(tree, spec, program, command_line, directory, &started);
     free(directory);
     if (rc < 0)
         return error_set(err, rc, "cannot start %s: %s", spec->words[0], os_error_text(rc).text);
@@ -264,7 +262,7 @@ static int start_found(struct os_tree *tree, const struct os_tree_spec *spec,
 }
 
 int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct error *err) {
-    wchar_t *program;
+    wchar_t *program, *command_line = NULL;
     int rc;
     if (spec->listener_count > LISTENERS_MAX)
         return error_set(err, UV_EINVAL, "more than %d sockets to hand down to %s", LISTENERS_MAX,
@@ -278,9 +276,18 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
     if (rc < 0)
         return error_set(err, rc, "cannot look for %s: %s", spec->words[0], os_error_text(rc).text);
     tree->is_started = tree->has_exited = tree->was_asked = tree->has_drained = false;
-    rc = find_is_batch(program) ? os_not_yet(err, "start batch files")
-                                : start_found(tree, spec, program, err);
+    rc = start_command(&program, spec->words, &command_line);
+    if (rc == 0)
+        rc = start_found(tree, spec, program, command_line, err);
+    else if (rc == UV_EINVAL)
+        error_set(err, rc,
+                  "cannot start %s: a batch file gets no words of more than one line; start the "
+                  "program that it runs",
+                  spec->words[0]);
+    else
+        error_set(err, rc, "cannot start %s: %s", spec->words[0], os_error_text(rc).text);
     free(program);
+    free(command_line);
     if (rc < 0)
         forget_run(tree);
     else
