@@ -370,7 +370,7 @@ def test_F7_pings_that_nobody_reads_the_answers_of(echo):
 
 def test_F7_silence():
     """A silent editor is asked twice and dropped; one that answers stays."""
-    with Echo(ping_ms=400) as echo:
+    with Echo(ping_ms=800) as echo:
         with echo.raw() as silent, echo.raw() as lively:
             for _ in range(4):
                 assert lively.receive() == (FIN | PING, b"")

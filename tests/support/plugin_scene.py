@@ -275,7 +275,8 @@ class Scene:
 
     def drop_servers(self):
         """So that those of a test that failed do not come back in the next one."""
-        self.run("driver.servers.clear()")
+        if self.link.stream and self.process.reader.is_alive():
+            self.run("driver.servers.clear()")
 
     def settle(self):
         """Waits until the editor has looked through the project's files. If it ends before, the engine itself
