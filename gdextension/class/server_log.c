@@ -3,14 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
+
 void server_log_add(struct server_log *log, const char *line) {
-    size_t size = line ? strlen(line) + 1 : 0;
     char **place = &log->lines[log->count % SERVER_LOG_LINES];
-    char *copy = size ? malloc(size) : NULL;
+    char *copy = memory_text(line, strlen(line));
     if (!copy)
         return;
     free(*place);
-    *place = memcpy(copy, line, size);
+    *place = copy;
     log->count++;
 }
 

@@ -109,25 +109,21 @@ static char *program_beside_library(void) {
 }
 
 static char *project_name(void) {
-    struct engine_variant arguments[2], result;
+    struct engine_variant arguments[2];
     char *name;
     variant_init_text(&arguments[0], "application/config/name");
     variant_init_text(&arguments[1], "");
-    singleton_call("ProjectSettings", "get_setting", arguments, 2, &result);
-    name = variant_text(&result);
-    variant_finish(&result);
+    name = singleton_text("ProjectSettings", "get_setting", arguments, 2);
     variant_finish(&arguments[1]);
     variant_finish(&arguments[0]);
     return name;
 }
 
 static char *project_path(void) {
-    struct engine_variant argument, result;
+    struct engine_variant argument;
     char *path;
     variant_init_text(&argument, "res://");
-    singleton_call("ProjectSettings", "globalize_path", &argument, 1, &result);
-    path = variant_text(&result);
-    variant_finish(&result);
+    path = singleton_text("ProjectSettings", "globalize_path", &argument, 1);
     variant_finish(&argument);
     return path;
 }

@@ -7,6 +7,7 @@
 #include "buffer.h"
 #include "frame/editor_loop.h"
 #include "frame/frame_pace.h"
+#include "memory.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 #include "server_log.h"
@@ -58,40 +59,38 @@ void tether_server_begin_frame(struct tether_server *first) {
 
 /* ---- telling scripts ---- */
 
-static void emit(struct tether_server *server, const char *signal,
-                 const struct engine_variant *values, int count) {
+/* Takes the reference of the list of values. */
+static void emit(struct tether_server *server, const char *signal, json_t *values) {
     struct engine_variant self, arguments[VARIANT_MAX_ARGUMENTS];
+    int count = 1 + (int)json_array_size(values);
     variant_init_object(&self, server->object); /* holds a reference meanwhile */
     variant_init_text(&arguments[0], signal);
-    memcpy(&arguments[1], values, (size_t)count * sizeof *values); /* borrowed, bit by bit */
-    variant_call(&self, "emit_signal", arguments, count + 1, NULL);
-    variant_finish(&arguments[0]);
+    for (int i = 1; i < count; i++)
+        variant_init_json(&arguments[i], json_array_get(values, (size_t)i - 1));
+    variant_call(&self, "emit_signal", arguments, count, NULL);
+    while (count > 0)
+        variant_finish(&arguments[--count]);
     variant_finish(&self);
+    json_decref(values);
 }
 
-static void emit_text(struct tether_server *server, const char *signal, const char *text) {
-    struct engine_variant value;
-    variant_init_text(&value, text);
-    emit(server, signal, &value, 1);
-    variant_finish(&value);
+static void emit_state(struct tether_server *server) {
+    emit(server, "state_changed", json_pack("[s]", server->state));
 }
 
-static void emit_failed(struct tether_server *server) {
-    struct engine_variant values[2];
-    variant_init_int(&values[0], server->code);
-    variant_init_text(&values[1], server->message ? server->message : "");
-    emit(server, "failed", values, 2);
-    variant_finish(&values[1]);
-    variant_finish(&values[0]);
+static const char *message_of(const struct tether_server *server) {
+    return server->message ? server->message : "";
 }
 
 static void set_message(struct tether_server *server, int64_t code, const char *text) {
-    size_t size = text ? strlen(text) + 1 : 0;
     server->code = code;
     free(server->message);
-    server->message = size ? malloc(size) : NULL;
-    if (server->message)
-        memcpy(server->message, text, size);
+    server->message = text ? memory_text(text, strlen(text)) : NULL;
+}
+
+static void fail(struct tether_server *server, int64_t code, const char *text) {
+    set_message(server, code, text);
+    emit(server, "failed", json_pack("[I, s]", (json_int_t)code, message_of(server)));
 }
 
 static void set_state(struct tether_server *server, const char *state, json_t *status) {
@@ -107,33 +106,21 @@ static void set_state(struct tether_server *server, const char *state, json_t *s
     }
     snprintf(server->state, sizeof server->state, "%s", state);
     if (changed || status)
-        emit_text(server, "state_changed", server->state);
+        emit_state(server);
 }
 
 /* ---- events ---- */
 
 static void on_log(struct tether_server *server, const struct control_event *event) {
-    struct engine_variant values[2];
-    server_log_add(&server->log, event->text);
-    variant_init_text(&values[0], event->stream);
-    variant_init_text(&values[1], event->text ? event->text : "");
-    emit(server, "log_line", values, 2);
-    variant_finish(&values[1]);
-    variant_finish(&values[0]);
+    const char *line = event->text ? event->text : "";
+    server_log_add(&server->log, line);
+    emit(server, "log_line", json_pack("[s, s]", event->stream, line));
 }
 
 static void on_failed(struct tether_server *server, const struct control_event *event) {
-    set_message(server, event->number, event->text);
     json_decref(server->result);
     server->result = json_incref(event->json);
-    emit_failed(server);
-}
-
-static void on_adopted(struct tether_server *server, const struct control_event *event) {
-    struct engine_variant pid;
-    variant_init_int(&pid, event->number);
-    emit(server, "adopted", &pid, 1);
-    variant_finish(&pid);
+    fail(server, event->number, event->text);
 }
 
 static void answer(struct tether_server *server, int64_t call, json_t *result) {
@@ -236,19 +223,18 @@ static void on_event(struct tether_server *server, const struct control_event *e
         on_log(server, event);
         break;
     case CONTROL_ADOPTED:
-        on_adopted(server, event);
+        emit(server, "adopted", json_pack("[I]", (json_int_t)event->number));
         break;
     case CONTROL_FAILED:
         on_failed(server, event);
         break;
     case CONTROL_REFUSED:
-        set_message(server, 1, event->text);
-        emit_failed(server);
+        fail(server, 1, event->text);
         break;
     case CONTROL_BRIDGE:
         server->is_bridged = strcmp(event->text, "connected") == 0;
         tool_calls_cancel_all(&server->calls);
-        emit_text(server, "state_changed", server->state);
+        emit_state(server);
         break;
     case CONTROL_CALL:
         on_call(server, event);
@@ -349,11 +335,6 @@ static void run_restart(void *self, const GDExtensionConstTypePtr *arguments,
         control_client_restart(server->client, *(const uint8_t *)arguments[0]);
 }
 
-static bool is_reason(const char *text) {
-    return strcmp(text, "disable") == 0 || strcmp(text, "quit") == 0 ||
-           strcmp(text, "reload") == 0 || strcmp(text, "restart") == 0;
-}
-
 static void detach(struct tether_server *server, const char *reason) {
     set_active(server, false);
     if (!server->client)
@@ -373,7 +354,7 @@ static void run_detach(void *self, const GDExtensionConstTypePtr *arguments,
     (void)result;
     variant_init_native(&text, STRING, arguments[0]);
     reason = variant_text(&text);
-    if (is_reason(reason))
+    if (control_reason(reason))
         detach(self, reason);
     else
         engine.print_error("TetherServer.detach: the reason must be \"disable\", \"quit\", "
@@ -418,6 +399,10 @@ static json_t *cost_json(void) {
 
 static json_t *status_json(const struct tether_server *server) {
     json_t *status = server->status ? json_copy(server->status) : json_object();
+    struct engine_variant tools;
+    variant_call((struct engine_variant *)(uintptr_t)&server->tools, "size", NULL, 0, &tools);
+    json_object_set_new(status, "tools", json_integer(variant_int(&tools)));
+    variant_finish(&tools);
     json_object_del(status, "type");
     copy_member(status, "daemon_version", server->status, "version", json_string(""));
     json_object_set_new(status, "version", json_string(tether_version));
@@ -425,39 +410,31 @@ static json_t *status_json(const struct tether_server *server) {
     json_object_set_new(status, "cost", cost_json());
     json_object_set_new(status, "bridged", json_boolean(server->is_bridged));
     json_object_set_new(status, "code", json_integer(server->code));
-    json_object_set_new(status, "message", json_string(server->message ? server->message : ""));
+    json_object_set_new(status, "message", json_string(message_of(server)));
     copy_member(status, "holder", server->result, "holder", json_object());
     copy_member(status, "next_ports", server->result, "next_ports", json_array());
     return status;
 }
 
+/* Takes the reference. */
+static void return_json(GDExtensionTypePtr result, GDExtensionVariantType type, json_t *json) {
+    struct engine_variant value;
+    variant_init_json(&value, json);
+    variant_assign_native(result, type, &value);
+    variant_finish(&value);
+    json_decref(json);
+}
+
 static void run_get_status(void *self, const GDExtensionConstTypePtr *arguments,
                            GDExtensionTypePtr result) {
-    const struct tether_server *server = self;
-    struct engine_variant dictionary, tools, key;
-    json_t *status = status_json(server);
-    GDExtensionBool valid;
     (void)arguments;
-    variant_init_json(&dictionary, status);
-    variant_init_text(&key, "tools");
-    variant_call((struct engine_variant *)(uintptr_t)&server->tools, "size", NULL, 0, &tools);
-    engine.variant_set(&dictionary, &key, &tools, &valid);
-    variant_assign_native(result, DICTIONARY, &dictionary);
-    variant_finish(&tools);
-    variant_finish(&key);
-    variant_finish(&dictionary);
-    json_decref(status);
+    return_json(result, DICTIONARY, status_json(self));
 }
 
 static void run_get_log(void *self, const GDExtensionConstTypePtr *arguments,
                         GDExtensionTypePtr result) {
     const struct tether_server *server = self;
-    json_t *lines = server_log_last(&server->log, *(const int64_t *)arguments[0]);
-    struct engine_variant array;
-    variant_init_json(&array, lines);
-    variant_assign_native(result, STRINGS, &array);
-    variant_finish(&array);
-    json_decref(lines);
+    return_json(result, STRINGS, server_log_last(&server->log, *(const int64_t *)arguments[0]));
 }
 
 /* One odd name, and clients refuse the whole list. */
@@ -471,21 +448,18 @@ static bool is_tool_name(const char *name) {
 /* Tells the plugin's author, in the editor's log, what nobody could call. */
 static bool can_register(const struct engine_variant *name, struct engine_variant *callable) {
     char text[256], *shown = variant_text(name);
-    struct engine_variant valid;
     text[0] = 0;
-    variant_call(callable, "is_valid", NULL, 0, &valid);
     if (!is_tool_name(shown))
         snprintf(text, sizeof text,
                  "TetherServer.register_tool: '%.100s' cannot be the name of a tool; it takes "
                  "letters, digits, '_', '-' and '.', 128 at most",
                  shown);
-    else if (!variant_is_true(&valid))
+    else if (!variant_says(callable, "is_valid"))
         snprintf(text, sizeof text,
                  "TetherServer.register_tool: what '%.100s' shall call is not there (any more)",
                  shown);
     if (text[0])
         engine.print_error(text, __func__, __FILE__, __LINE__, true);
-    variant_finish(&valid);
     free(shown);
     return !text[0];
 }

@@ -180,20 +180,11 @@ static json_t *finish_call(struct tool_calls *calls, const struct engine_variant
     return NULL;
 }
 
-static bool callable_is_valid(struct engine_variant *callable) {
-    struct engine_variant valid;
-    bool is_valid;
-    variant_call(callable, "is_valid", NULL, 0, &valid);
-    is_valid = variant_is_true(&valid);
-    variant_finish(&valid);
-    return is_valid;
-}
-
 static json_t *call_tool(struct tool_calls *calls, const struct engine_variant *self, int64_t call,
                          struct engine_variant *callable, const json_t *arguments) {
     struct engine_variant dictionary, value;
     json_t *none = arguments ? NULL : json_object(), *result;
-    if (!callable_is_valid(callable))
+    if (!variant_says(callable, "is_valid"))
         return bridge_failure("The plugin that offered this tool is gone.");
     variant_init_json(&dictionary, arguments ? arguments : none);
     if (variant_call(callable, "call", &dictionary, 1, &value))

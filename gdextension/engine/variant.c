@@ -184,13 +184,32 @@ bool singleton_call(const char *singleton, const char *method,
     return ok;
 }
 
+static bool take_truth(struct engine_variant *value) {
+    bool yes = variant_is_true(value);
+    variant_finish(value);
+    return yes;
+}
+
+bool variant_says(struct engine_variant *self, const char *method) {
+    struct engine_variant result;
+    variant_call(self, method, NULL, 0, &result);
+    return take_truth(&result);
+}
+
 bool singleton_says(const char *singleton, const char *method) {
     struct engine_variant result;
-    bool yes;
     singleton_call(singleton, method, NULL, 0, &result);
-    yes = variant_is_true(&result);
+    return take_truth(&result);
+}
+
+char *singleton_text(const char *singleton, const char *method,
+                     const struct engine_variant *arguments, int count) {
+    struct engine_variant result;
+    char *text;
+    singleton_call(singleton, method, arguments, count, &result);
+    text = variant_text(&result);
     variant_finish(&result);
-    return yes;
+    return text;
 }
 
 /* ---- JSON ---- */

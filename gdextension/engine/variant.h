@@ -67,8 +67,12 @@ bool singleton_call(const char *singleton, const char *method,
                     const struct engine_variant *arguments, int count,
                     struct engine_variant *result);
 
-/* What a method of a singleton without arguments answers, as yes or no. */
+/* What a method without arguments answers, as yes or no; and of a singleton, what any answers, as
+ * variant_text. */
+bool variant_says(struct engine_variant *self, const char *method);
 bool singleton_says(const char *singleton, const char *method);
+char *singleton_text(const char *singleton, const char *method,
+                     const struct engine_variant *arguments, int count);
 
 #define VARIANT_MAX_ARGUMENTS 6
 

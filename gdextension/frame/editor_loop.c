@@ -139,17 +139,19 @@ static void on_frame(void) {
 /* The tree of an editor that ends has lost its root by now; when only this library is replaced, all
  * is still there. */
 static bool is_ending(void) {
-    struct engine_variant loop, root;
-    bool ending;
+    struct engine_variant loop;
+    bool has_root;
     singleton_call("Engine", "get_main_loop", NULL, 0, &loop);
-    variant_call(&loop, "get_root", NULL, 0, &root);
-    ending = !variant_is_true(&root);
-    variant_finish(&root);
+    has_root = variant_says(&loop, "get_root");
     variant_finish(&loop);
-    return ending;
+    return !has_root;
 }
 
-static void end_parting(const char *reason) {
+/* Says the farewell for all servers, and waits until it is out. */
+static void end_all(const char *reason) {
+    for (struct tether_server *server = editor.servers; server;
+         server = *tether_server_next(server))
+        tether_server_part(server);
     for (struct parting *parting = editor.parting; parting; parting = parting->next)
         control_client_leave(parting->client, parting->has_left ? NULL : reason, true);
     while (editor.parting) {
@@ -165,10 +167,7 @@ static void on_shutdown(void) {
                          : singleton_says("OS", "is_restart_on_exit_set") ? "restart"
                                                                           : "quit";
     frame_pace_release();
-    for (struct tether_server *server = editor.servers; server;
-         server = *tether_server_next(server))
-        tether_server_part(server);
-    end_parting(reason);
+    end_all(reason);
 }
 
 static void on_startup(void) {
@@ -180,23 +179,15 @@ void editor_loop_register(void) {
 }
 
 void editor_loop_finish(void) {
-    for (struct tether_server *server = editor.servers; server;
-         server = *tether_server_next(server))
-        tether_server_part(server);
-    end_parting("quit");
+    end_all("quit");
 }
 
 /* ---- what kind of process this is ---- */
 
 static bool display_is_headless(void) {
-    struct engine_variant result;
-    bool headless;
-    char *name;
-    singleton_call("DisplayServer", "get_name", NULL, 0, &result);
-    name = variant_text(&result);
-    headless = strcmp(name, "headless") == 0;
+    char *name = singleton_text("DisplayServer", "get_name", NULL, 0);
+    bool headless = strcmp(name, "headless") == 0;
     free(name);
-    variant_finish(&result);
     return headless;
 }
 

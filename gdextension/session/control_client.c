@@ -457,16 +457,6 @@ static struct session_event event_of(const struct control_client *client,
                                   .elsewhere = !launch_plan_keeps_ports(&client->plan)};
 }
 
-static void choose_farewell(struct control_client *client, const char *reason) {
-    static const char *const reasons[] = {"disable", "quit", "reload", "restart"};
-    client->farewell = NULL;
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
-        if (strcmp(reason, reasons[i]) == 0)
-            client->farewell = reasons[i];
-    if (client->plan.next.is_unowned && strcmp(reason, "quit") == 0)
-        client->farewell = NULL; /* it is meant to stay */
-}
-
 static void obey(struct control_client *client, struct mailbox_command *command) {
     switch (command->kind) {
     case COMMAND_SET_UP:
@@ -484,7 +474,10 @@ static void obey(struct control_client *client, struct mailbox_command *command)
             bridge_activate(client->bridge);
         break;
     case COMMAND_LEAVE:
-        choose_farewell(client, command->reason);
+        client->farewell = command->reason;
+        if (client->plan.next.is_unowned && client->farewell &&
+            strcmp(client->farewell, "quit") == 0)
+            client->farewell = NULL; /* it is meant to stay */
         feed(client, (struct news){.event = event_of(client, command)});
         break;
     default:
@@ -506,46 +499,50 @@ static void on_wake(uv_async_t *wake) {
     }
 }
 
-void control_client_set_up(struct control_client *client, struct launch_setup *setup) {
-    struct mailbox_command *command = command_create(COMMAND_SET_UP, false);
-    command->setup = *setup;
-    *setup = (struct launch_setup){0};
+static void post(struct control_client *client, struct mailbox_command command) {
     mailbox_put_command(&client->mailbox, command);
+}
+
+void control_client_set_up(struct control_client *client, struct launch_setup *setup) {
+    post(client, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = *setup});
+    *setup = (struct launch_setup){0};
 }
 
 void control_client_start(struct control_client *client) {
-    mailbox_put_command(&client->mailbox, command_create(COMMAND_START, false));
+    post(client, (struct mailbox_command){.kind = COMMAND_START});
 }
 
 void control_client_stop(struct control_client *client, bool force) {
-    mailbox_put_command(&client->mailbox, command_create(COMMAND_STOP, force));
+    post(client, (struct mailbox_command){.kind = COMMAND_STOP, .flag = force});
 }
 
 void control_client_restart(struct control_client *client, bool force) {
-    mailbox_put_command(&client->mailbox, command_create(COMMAND_RESTART, force));
+    post(client, (struct mailbox_command){.kind = COMMAND_RESTART, .flag = force});
 }
 
 void control_client_offer(struct control_client *client, json_t *registration) {
-    struct mailbox_command *command = command_create(COMMAND_OFFER, false);
-    command->json = registration;
-    mailbox_put_command(&client->mailbox, command);
+    post(client, (struct mailbox_command){.kind = COMMAND_OFFER, .json = registration});
 }
 
 void control_client_answer(struct control_client *client, int64_t call, json_t *result) {
-    struct mailbox_command *command = command_create(COMMAND_ANSWER, false);
-    command->call = call;
-    command->json = result;
-    mailbox_put_command(&client->mailbox, command);
+    post(client, (struct mailbox_command){.kind = COMMAND_ANSWER, .call = call, .json = result});
 }
 
 void control_client_activate(struct control_client *client) {
-    mailbox_put_command(&client->mailbox, command_create(COMMAND_ACTIVATE, false));
+    post(client, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
 }
 
 void control_client_leave(struct control_client *client, const char *reason, bool hurry) {
-    struct mailbox_command *command = command_create(COMMAND_LEAVE, hurry);
-    snprintf(command->reason, sizeof command->reason, "%s", reason ? reason : "");
-    mailbox_put_command(&client->mailbox, command);
+    post(client, (struct mailbox_command){
+                     .kind = COMMAND_LEAVE, .reason = control_reason(reason), .flag = hurry});
+}
+
+const char *control_reason(const char *word) {
+    static const char *const reasons[] = {"disable", "quit", "reload", "restart"};
+    for (size_t i = 0; word && i < sizeof reasons / sizeof reasons[0]; i++)
+        if (strcmp(word, reasons[i]) == 0)
+            return reasons[i];
+    return NULL;
 }
 
 /* ---- the thread ---- */

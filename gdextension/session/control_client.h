@@ -42,6 +42,9 @@ void control_client_activate(struct control_client *client);
  * hurried, what is still under way is given up. The thread then ends by itself. */
 void control_client_leave(struct control_client *client, const char *reason, bool hurry);
 
+/* The reason of this name, for as long as the library lives; NULL: there is none. */
+const char *control_reason(const char *word);
+
 /* Whether the thread has ended, so that control_client_destroy does not wait. */
 bool control_client_is_done(struct control_client *client);
 

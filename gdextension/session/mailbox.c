@@ -5,39 +5,14 @@
 #include <string.h>
 
 #include "bell.h"
+#include "memory.h"
 
 enum { LINES_MOST = 20000 };
-
-struct mailbox_command *command_create(enum command_kind kind, bool flag) {
-    struct mailbox_command *command = calloc(1, sizeof *command);
-    if (!command)
-        abort(); /* as the engine does when memory is gone */
-    command->kind = kind;
-    command->flag = flag;
-    return command;
-}
 
 void command_free(struct mailbox_command *command) {
     launch_setup_finish(&command->setup);
     json_decref(command->json);
     free(command);
-}
-
-struct control_event *control_event_create(enum control_event_kind kind, const char *text,
-                                           int64_t number, json_t *json) {
-    struct control_event *event = calloc(1, sizeof *event);
-    size_t size = text ? strlen(text) + 1 : 0;
-    if (!event) {
-        json_decref(json);
-        return NULL;
-    }
-    event->kind = kind;
-    event->number = number;
-    event->json = json;
-    event->text = size ? malloc(size) : NULL;
-    if (event->text)
-        memcpy(event->text, text, size);
-    return event;
 }
 
 void control_event_free(struct control_event *event) {
@@ -74,7 +49,11 @@ void mailbox_finish(struct mailbox *box) {
     uv_mutex_destroy(&box->mutex);
 }
 
-void mailbox_put_command(struct mailbox *box, struct mailbox_command *command) {
+void mailbox_put_command(struct mailbox *box, struct mailbox_command what) {
+    struct mailbox_command *command = calloc(1, sizeof *command);
+    if (!command)
+        abort(); /* as the engine does when memory is gone */
+    *command = what;
     uv_mutex_lock(&box->mutex);
     *box->commands_end = command;
     box->commands_end = &command->next;
@@ -83,7 +62,23 @@ void mailbox_put_command(struct mailbox *box, struct mailbox_command *command) {
         uv_async_send(&box->wake);
 }
 
-void mailbox_put_event(struct mailbox *box, struct control_event *event) {
+/* NULL without memory. */
+static struct control_event *event_create(enum control_event_kind kind, const char *text,
+                                          int64_t number, json_t *json) {
+    struct control_event *event = calloc(1, sizeof *event);
+    if (!event) {
+        json_decref(json);
+        return NULL;
+    }
+    event->kind = kind;
+    event->number = number;
+    event->json = json;
+    event->text = text ? memory_text(text, strlen(text)) : NULL;
+    return event;
+}
+
+/* Takes the event over, which may be NULL. */
+static void put_event(struct mailbox *box, struct control_event *event) {
     bool is_line = event && event->kind == CONTROL_LOG, kept = event != NULL;
     uv_mutex_lock(&box->mutex);
     if (is_line && box->lines >= LINES_MOST)
@@ -104,14 +99,14 @@ void mailbox_put_event(struct mailbox *box, struct control_event *event) {
 
 void mailbox_tell(struct mailbox *box, enum control_event_kind kind, const char *text,
                   int64_t number, json_t *json) {
-    mailbox_put_event(box, control_event_create(kind, text, number, json));
+    put_event(box, event_create(kind, text, number, json));
 }
 
 void mailbox_tell_log(struct mailbox *box, const char *stream, const char *line) {
-    struct control_event *event = control_event_create(CONTROL_LOG, line, 0, NULL);
+    struct control_event *event = event_create(CONTROL_LOG, line, 0, NULL);
     if (event)
         snprintf(event->stream, sizeof event->stream, "%s", stream);
-    mailbox_put_event(box, event);
+    put_event(box, event);
 }
 
 void mailbox_tell_logged(struct mailbox *box, const char *line) {

@@ -24,14 +24,13 @@ enum command_kind {
 struct mailbox_command {
     struct mailbox_command *next;
     enum command_kind kind;
-    bool flag; /* force, or hurry */
-    char reason[12];
+    bool flag;          /* force, or hurry */
+    const char *reason; /* to leave with, or NULL */
     int64_t call;
     json_t *json;
     struct launch_setup setup;
 };
 
-struct mailbox_command *command_create(enum command_kind kind, bool flag);
 void command_free(struct mailbox_command *command);
 
 enum control_event_kind {
@@ -55,9 +54,6 @@ struct control_event {
     json_t *json;
 };
 
-/* Takes the reference; copies the text, which may be NULL. NULL without memory. */
-struct control_event *control_event_create(enum control_event_kind kind, const char *text,
-                                           int64_t number, json_t *json);
 void control_event_free(struct control_event *event);
 
 struct mailbox {
@@ -78,12 +74,11 @@ void mailbox_close(struct mailbox *box);
 /* When the loop is over. */
 void mailbox_finish(struct mailbox *box);
 
-/* Each takes its argument over; an event may be NULL. Of too many lines of the log some are
- * dropped, until the others have been taken. */
-void mailbox_put_command(struct mailbox *box, struct mailbox_command *command);
-void mailbox_put_event(struct mailbox *box, struct control_event *event);
+/* Takes over what is in the command. */
+void mailbox_put_command(struct mailbox *box, struct mailbox_command command);
 
-/* Puts an event together; takes the reference. */
+/* Puts an event: takes the reference, copies the text, which may be NULL. Of too many lines of the
+ * log some are dropped, until the others have been taken. */
 void mailbox_tell(struct mailbox *box, enum control_event_kind kind, const char *text,
                   int64_t number, json_t *json);
 void mailbox_tell_log(struct mailbox *box, const char *stream, const char *line);
