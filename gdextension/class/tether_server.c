@@ -10,7 +10,6 @@
 #include "memory.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
-#include "server_log.h"
 #include "server_setup.h"
 #include "tool_calls.h"
 
@@ -22,6 +21,8 @@
 #define DICTIONARY   GDEXTENSION_VARIANT_TYPE_DICTIONARY
 #define CALLABLE     GDEXTENSION_VARIANT_TYPE_CALLABLE
 #define ANYTHING     GDEXTENSION_VARIANT_TYPE_NIL
+
+enum { LOG_LINES = 1000 };
 
 struct tether_server {
     struct tether_server *next; /* of editor_loop's list */
@@ -40,7 +41,7 @@ struct tether_server {
     json_t *result; /* what launch said when it failed, or NULL */
     int64_t code;
     char *message; /* what went wrong last, or NULL */
-    struct server_log log;
+    json_t *log;   /* its newest lines */
     struct tool_calls calls;
     bool offer_pending; /* the tools have changed since the server was told */
     bool is_bridged;    /* the built-in server reaches this editor */
@@ -113,7 +114,9 @@ static void set_state(struct tether_server *server, const char *state, json_t *s
 
 static void on_log(struct tether_server *server, const struct control_event *event) {
     const char *line = event->text ? event->text : "";
-    server_log_add(&server->log, line);
+    json_array_append_new(server->log, json_string(line));
+    if (json_array_size(server->log) > LOG_LINES)
+        json_array_remove(server->log, 0);
     emit(server, "log_line", json_pack("[s, s]", event->stream, line));
 }
 
@@ -434,7 +437,13 @@ static void run_get_status(void *self, const GDExtensionConstTypePtr *arguments,
 static void run_get_log(void *self, const GDExtensionConstTypePtr *arguments,
                         GDExtensionTypePtr result) {
     const struct tether_server *server = self;
-    return_json(result, STRINGS, server_log_last(&server->log, *(const int64_t *)arguments[0]));
+    const size_t count = json_array_size(server->log);
+    int64_t wanted = *(const int64_t *)arguments[0];
+    json_t *last = json_array();
+    size_t first = wanted >= 0 && (uint64_t)wanted < count ? count - (size_t)wanted : 0;
+    for (; first < count; first++)
+        json_array_append(last, json_array_get(server->log, first));
+    return_json(result, STRINGS, last);
 }
 
 /* One odd name, and clients refuse the whole list. */
@@ -519,6 +528,7 @@ static void run_get_version(void *self, const GDExtensionConstTypePtr *arguments
 static void server_init(void *self) {
     struct tether_server *server = self;
     snprintf(server->state, sizeof server->state, "off");
+    server->log = json_array();
 }
 
 static void server_attached(void *self, GDExtensionObjectPtr object) {
@@ -532,7 +542,7 @@ static void server_finish(void *self) {
     editor_loop_remove(server);
     note_tools_changed();
     tether_server_part(server);
-    server_log_finish(&server->log);
+    json_decref(server->log);
     json_decref(server->status);
     json_decref(server->result);
     free(server->message);
