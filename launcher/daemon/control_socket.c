@@ -27,7 +27,7 @@ enum {
 
 /* ---- finding ---- */
 
-static struct control_session *find(struct control *control, uint32_t id) {
+struct control_session *control_find(const struct control *control, uint32_t id) {
     struct control_session *session = control->sessions;
     while (session && session->id != id)
         session = session->next;
@@ -48,9 +48,7 @@ static struct control_session *find_process(struct control *control, enum lifecy
 
 static void session_free(struct control_session *session) {
     lines_finish(&session->stream.lines);
-    free(session->project);
-    free(session->version);
-    free(session->godot);
+    json_decref(session->told);
     free(session);
 }
 
@@ -111,6 +109,33 @@ void control_settle(struct control *control) {
     }
 }
 
+static void on_process_end(void *context, const struct os_identity *identity) {
+    struct control_session *session = context;
+    struct control *control = session->control;
+    struct lifecycle_event event = {
+        .kind = LIFECYCLE_ON_PROCESS,
+        .process = {(uint64_t)identity->pid, identity->start},
+        .liveness = LIFECYCLE_DEAD,
+    };
+    if (!session->known) /* it never got so far as to be a session */
+        close_connection(session);
+    else
+        daemon_feed(control->daemon, &event, NULL); /* the session may be gone after this */
+    control_settle(control);
+}
+
+static struct control_session *session_create(struct control *control) {
+    struct control_session *session = memory_zeroed(sizeof *session);
+    if (!session)
+        return NULL;
+    session->control = control;
+    session->id = ++control->last_id;
+    session->role = LIFECYCLE_ROLE_CLI; /* until it says more, it counts for nothing */
+    session->next = control->sessions;
+    control->sessions = session;
+    return session;
+}
+
 /* ---- hello ---- */
 
 static struct lifecycle_process lifecycle_identity(const struct control_session *session) {
@@ -136,12 +161,16 @@ static void on_no_hello(uv_timer_t *timer) {
 }
 
 /* What a client says of itself is shown in terminals, logs and docks. */
-static char *copy_name(const char *text) {
-    size_t length = utf8_cut(text, NAME_MOST);
-    char *copy = length ? malloc(READABLE_GROWTH * length + 1) : NULL;
-    if (copy)
-        readable_text(copy, text, length);
-    return copy;
+static json_t *readable_names(const json_t *hello) {
+    static const char *const keys[] = {"project", "version", "godot"};
+    char text[READABLE_GROWTH * NAME_MOST + 1];
+    json_t *names = json_object();
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const char *said = message_text(hello, keys[i]);
+        if (readable_text(text, said, utf8_cut(said, NAME_MOST)) > 0)
+            json_object_set_new(names, keys[i], json_string(text));
+    }
+    return names;
 }
 
 static uint32_t parse_session_id(const char *text) {
@@ -173,8 +202,8 @@ static void write_session_record(struct control_session *session) {
         return;
     record = process_json(session->process.pid, session->process.start);
     json_object_set_new(record, "role", json_string(lifecycle_role_name(session->role)));
-    if (session->project)
-        json_object_set_new(record, "project", json_string(session->project));
+    if (json_object_get(session->told, "project"))
+        json_object_set(record, "project", json_object_get(session->told, "project"));
     records_write_session(&session->control->daemon->dir, session->process.pid, record);
 }
 
@@ -202,12 +231,10 @@ static void on_hello(struct control_session *session, const json_t *message) {
         const struct control_session *before =
             find_process(session->control, role, &session->process);
         uint32_t resume = parse_session_id(hello.resume);
-        if (!find(session->control, resume) && before && !before->connected)
+        if (!control_find(session->control, resume) && before && !before->connected)
             resume = before->id; /* the same process comes back, or comes after its launcher */
         session->greeted = true;
-        session->project = copy_name(hello.project);
-        session->version = copy_name(hello.version);
-        session->godot = copy_name(hello.godot);
+        session->told = readable_names(message);
         introduce(session, role, resume, &call);
     }
 }
@@ -246,7 +273,7 @@ static void greet(struct control_session *session) {
 
 /* "editor 4711 (My Game)"; returns its length, as snprintf does. */
 static size_t name_editor(const struct control_session *s, char *out, size_t size, bool is_next) {
-    const char *project = s->project ? s->project : "";
+    const char *project = message_text(s->told, "project");
     int length =
         snprintf(out, size, "%seditor %lld%s%s%s", is_next ? ", " : "", (long long)s->process.pid,
                  project[0] ? " (" : "", project, project[0] ? ")" : "");
@@ -351,10 +378,6 @@ static void request_logs(struct control_session *session, const json_t *message)
     session->wants_log = json_is_true(json_object_get(message, "follow"));
 }
 
-/* Registers the owner that a second `launch` named: from now on it counts as an editor (or front)
- * without a connection, until it connects itself or its process ends. */
-static void request_adopt(struct control_session *session, const json_t *message);
-
 /* The process that a message names by pid and perhaps start; pid 0 if that can be none. */
 static struct os_identity read_identity(const json_t *message) {
     struct os_identity identity = {.pid = message_number(message, "pid", 0)};
@@ -393,6 +416,44 @@ static void request_handover(struct control_session *session, const json_t *mess
     if (own)
         event.session = own->id;
     daemon_feed(session->control->daemon, &event, &call);
+}
+
+/* A session without a connection of its own: it counts as long as its process lives. */
+static void add_process_session(struct control *control, const struct os_identity *identity,
+                                enum lifecycle_role role) {
+    struct control_session *owner = session_create(control);
+    uint32_t id = owner ? owner->id : 0;
+    if (!owner)
+        return;
+    owner->process = *identity;
+    os_watch_create(&owner->watch, &control->daemon->loop, identity,
+                    control->daemon->options->config.poll_ms, on_process_end, owner);
+    introduce(owner, role, 0, NULL);
+    owner = control_find(control, id); /* gone if it was not admitted */
+    if (owner)
+        write_session_record(owner);
+}
+
+/* Registers the owner that a second `launch` named: from now on it counts as an editor (or front)
+ * without a connection, until it connects itself or its process ends. */
+static void request_adopt(struct control_session *session, const json_t *message) {
+    struct control *control = session->control;
+    struct os_identity identity = read_identity(message);
+    const json_t *id = json_object_get(message, "id");
+    enum lifecycle_role role = strcmp(message_text(message, "role"), "front") == 0
+                                   ? LIFECYCLE_ROLE_FRONT
+                                   : LIFECYCLE_ROLE_EDITOR;
+    if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
+        session_send_reply(session, id, REFUSED_BAD_OWNER, "your pids mean nothing here");
+        return;
+    }
+    if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {
+        session_send_reply(session, id, REFUSED_BAD_OWNER, "there is no such process");
+        return;
+    }
+    if (!find_process(control, role, &identity))
+        add_process_session(control, &identity, role);
+    session_send_reply(session, id, REFUSED_NOT, NULL);
 }
 
 static const struct {
@@ -455,33 +516,6 @@ static int begin_reading(struct control_session *session) {
                             on_line, on_end);
 }
 
-static void on_process_end(void *context, const struct os_identity *identity) {
-    struct control_session *session = context;
-    struct control *control = session->control;
-    struct lifecycle_event event = {
-        .kind = LIFECYCLE_ON_PROCESS,
-        .process = {(uint64_t)identity->pid, identity->start},
-        .liveness = LIFECYCLE_DEAD,
-    };
-    if (!session->known) /* it never got so far as to be a session */
-        close_connection(session);
-    else
-        daemon_feed(control->daemon, &event, NULL); /* the session may be gone after this */
-    control_settle(control);
-}
-
-static struct control_session *session_create(struct control *control) {
-    struct control_session *session = memory_zeroed(sizeof *session);
-    if (!session)
-        return NULL;
-    session->control = control;
-    session->id = ++control->last_id;
-    session->role = LIFECYCLE_ROLE_CLI; /* until it says more, it counts for nothing */
-    session->next = control->sessions;
-    control->sessions = session;
-    return session;
-}
-
 static void open_connection(struct control_session *session) {
     uv_loop_t *loop = &session->control->daemon->loop;
     uv_pipe_init(loop, &session->stream.pipe, 0);
@@ -538,52 +572,16 @@ static void on_connection(void *context) {
     uv_timer_start(&session->patience, on_no_hello, HELLO_PATIENCE_MS, 0);
 }
 
-/* A session without a connection of its own: it counts as long as its process lives. */
-static void add_process_session(struct control *control, const struct os_identity *identity,
-                                enum lifecycle_role role) {
-    struct control_session *owner = session_create(control);
-    uint32_t id = owner ? owner->id : 0;
-    if (!owner)
-        return;
-    owner->process = *identity;
-    os_watch_create(&owner->watch, &control->daemon->loop, identity,
-                    control->daemon->options->config.poll_ms, on_process_end, owner);
-    introduce(owner, role, 0, NULL);
-    owner = find(control, id); /* gone if it was not admitted */
-    if (owner)
-        write_session_record(owner);
-}
-
-static void request_adopt(struct control_session *session, const json_t *message) {
-    struct control *control = session->control;
-    struct os_identity identity = read_identity(message);
-    const json_t *id = json_object_get(message, "id");
-    enum lifecycle_role role = strcmp(message_text(message, "role"), "front") == 0
-                                   ? LIFECYCLE_ROLE_FRONT
-                                   : LIFECYCLE_ROLE_EDITOR;
-    if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
-        session_send_reply(session, id, REFUSED_BAD_OWNER, "your pids mean nothing here");
-        return;
-    }
-    if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {
-        session_send_reply(session, id, REFUSED_BAD_OWNER, "there is no such process");
-        return;
-    }
-    if (!find_process(control, role, &identity))
-        add_process_session(control, &identity, role);
-    session_send_reply(session, id, REFUSED_NOT, NULL);
-}
-
 /* ---- what the lifecycle asks for ---- */
 
 void control_drop(struct control *control, uint32_t id) {
-    struct control_session *session = find(control, id);
+    struct control_session *session = control_find(control, id);
     if (session)
         close_connection(session);
 }
 
 void control_ping(struct control *control, uint32_t id) {
-    struct control_session *session = find(control, id);
+    struct control_session *session = control_find(control, id);
     if (session && session->connected)
         session_send(session, json_pack("{s:s}", "type", "ping"));
     else if (session && os_liveness(&session->process) == OS_ALIVE)
@@ -599,7 +597,7 @@ void control_sweep(struct control *control) {
         if (s->process.pid > 0 && os_liveness(&s->process) == OS_DEAD)
             dead[count++] = s->id;
     for (uint32_t i = 0; i < count; i++) {
-        struct control_session *session = find(control, dead[i]);
+        struct control_session *session = control_find(control, dead[i]);
         if (session)
             on_process_end(session, &session->process);
     }

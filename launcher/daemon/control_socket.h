@@ -14,7 +14,7 @@
 #include "lifecycle/lifecycle.h"
 #include "log.h"
 #include "os/os_loop.h"
-#include "protocol/line_stream.h"
+#include "protocol/lines.h"
 
 struct daemon;
 
@@ -34,7 +34,7 @@ struct control_session {
     bool overflowed; /* is about to lose its connection, for it does not read */
     struct os_identity process; /* pid 0: the kernel does not show it */
     struct os_watch *watch;
-    char *project, *version, *godot; /* as it said itself; or NULL */
+    json_t *told; /* project, version and godot, as it said itself; or NULL */
     enum lifecycle_role role;
 };
 
@@ -64,6 +64,9 @@ void control_write_records(struct control *control);
 
 /* Closes everything; sessions go when the loop has closed their handles. */
 void control_finish(struct control *control);
+
+/* NULL: there is no such session. */
+struct control_session *control_find(const struct control *control, uint32_t id);
 
 /* What the lifecycle asks for. */
 void control_answer(struct control_call *call, enum lifecycle_answer answer);

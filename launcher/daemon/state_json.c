@@ -169,15 +169,8 @@ static json_t *owner_json(const struct lifecycle *life) {
     return owner;
 }
 
-static const struct control_session *find_record(const struct daemon *daemon, uint32_t id) {
-    const struct control_session *session = daemon->control.sessions;
-    while (session && session->id != id)
-        session = session->next;
-    return session;
-}
-
 static json_t *session_json(const struct daemon *daemon, const struct lifecycle_session *known) {
-    const struct control_session *record = find_record(daemon, known->id);
+    const struct control_session *record = control_find(&daemon->control, known->id);
     char id[16];
     json_t *json = process_json((int64_t)known->process.pid, known->process.start);
     snprintf(id, sizeof id, "%" PRIu32, known->id);
@@ -187,12 +180,8 @@ static json_t *session_json(const struct daemon *daemon, const struct lifecycle_
     json_object_set_new(json, "link",
                         json_string(lifecycle_link_name((enum lifecycle_link)known->link)));
     json_object_set_new(json, "counts", json_boolean(lifecycle_session_counts(known)));
-    if (record && record->project)
-        json_object_set_new(json, "project", json_string(record->project));
-    if (record && record->version)
-        json_object_set_new(json, "version", json_string(record->version));
-    if (record && record->godot)
-        json_object_set_new(json, "godot", json_string(record->godot));
+    if (record)
+        json_object_update(json, record->told);
     return json;
 }
 
