@@ -55,6 +55,7 @@ struct lifecycle_knob {
     const char *name;
     size_t offset; /* of a uint32_t in struct lifecycle_config */
     uint32_t fallback, least, most;
+    const char *help; /* for people; NULL: options have a flag of their own for it */
 };
 
 extern const struct lifecycle_knob lifecycle_knobs[];

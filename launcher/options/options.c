@@ -91,9 +91,12 @@ static bool set_owner_env(struct options *options, const char *value) {
     return true;
 }
 
+static const char *const ready_names[] = {[READY_PORTS] = "ports",
+                                          [READY_NOTIFY] = "notify",
+                                          [READY_HTTP] = "http:",
+                                          [READY_NONE] = "none"};
+
 static bool set_ready(struct options *options, const char *value) {
-    static const char *const names[] = {
-        [READY_PORTS] = "ports", [READY_NOTIFY] = "notify", [READY_NONE] = "none"};
     if (strncmp(value, "http:/", 6) == 0) {
         if (strpbrk(value, " \t\r\n") || strlen(value) >= 512)
             return false;
@@ -101,8 +104,8 @@ static bool set_ready(struct options *options, const char *value) {
         options->ready_path = value + 5;
         return true;
     }
-    for (size_t i = 0; i < COUNT(names); i++) {
-        if (names[i] && strcmp(names[i], value) == 0) {
+    for (size_t i = READY_PORTS; i < COUNT(ready_names); i++) {
+        if (i != READY_HTTP && strcmp(ready_names[i], value) == 0) {
             options->ready = (enum ready_kind)i;
             return true;
         }
@@ -203,27 +206,6 @@ static bool set_flag(struct options *options, const struct flag *flag, const cha
     return true;
 }
 
-static const struct {
-    const char *name, *help;
-} interval_help[] = {
-    {"grace-ms", "between the two looks at a dead owner"},
-    {"stop-grace-ms", "from SIGTERM until the tree is killed"},
-    {"ready-timeout-ms", "from start to ready; 0: wait for ever"},
-    {"sweep-ms", "between looks for dead peers that no event told of"},
-    {"idle-limit-ms", "without a session for so long: stop; 0: never"},
-    {"silence-limit-ms", "a session silent for so long does not count; 0: it always does"},
-    {"poll-ms", "between looks at a process where the system has no event"},
-    {"parent-poll-ms", "the same for the program that started `tether run`"},
-};
-
-static const char *find_help(const char *name) {
-    for (size_t i = 0; i < COUNT(interval_help); i++)
-        if (strcmp(interval_help[i].name, name) == 0)
-            return interval_help[i].help;
-    return "";
-}
-
-/* The knobs of the lifecycle that have flags of their own above are left to those. */
 static const struct flag *find_flag(const char *name, size_t length) {
     for (size_t i = 0; i < COUNT(flags); i++)
         if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0)
@@ -232,7 +214,7 @@ static const struct flag *find_flag(const char *name, size_t length) {
 }
 
 static bool is_interval(const struct lifecycle_knob *knob) {
-    return knob->name && !find_flag(knob->name, strlen(knob->name));
+    return knob->help != NULL;
 }
 
 static const struct lifecycle_knob *find_interval(const char *name, size_t length) {
@@ -484,7 +466,7 @@ void options_explain(unsigned scopes, FILE *out) {
     for (size_t i = 0; i < lifecycle_knob_count; i++)
         if (is_interval(&lifecycle_knobs[i]))
             fprintf(out, "  --%-22s %s (%" PRIu32 ")\n", lifecycle_knobs[i].name,
-                    find_help(lifecycle_knobs[i].name), lifecycle_knobs[i].fallback);
+                    lifecycle_knobs[i].help, lifecycle_knobs[i].fallback);
     fprintf(out, "\nEach can be given as a variable too, --grace-ms as TETHER_GRACE_MS.\n");
 }
 
@@ -508,12 +490,8 @@ static void emit_number(const struct emitter *to, const char *flag, uint64_t val
 
 static void emit_ready(const struct emitter *to, const struct options *options) {
     char text[640];
-    static const char *const names[] = {[READY_PORTS] = "ports",
-                                        [READY_NOTIFY] = "notify",
-                                        [READY_HTTP] = "http:",
-                                        [READY_NONE] = "none"};
     enum ready_kind ready = options_ready(options);
-    snprintf(text, sizeof text, "%s%s", names[ready],
+    snprintf(text, sizeof text, "%s%s", ready_names[ready],
              ready == READY_HTTP ? options->ready_path : "");
     emit_pair(to, "ready", text);
 }
