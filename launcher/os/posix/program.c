@@ -89,16 +89,6 @@ static int plan_environment(struct program_plan *plan) {
     return 0;
 }
 
-static int plan_words(struct program_plan *plan) {
-    size_t size = (count_strings(plan->spec->words) + 1) * sizeof *plan->words;
-
-    plan->words = malloc(size);
-    if (!plan->words)
-        return -ENOMEM;
-    memcpy(plan->words, plan->spec->words, size);
-    return 0;
-}
-
 static void plan_descriptors(struct program_plan *plan) {
     const struct os_tree_spec *spec = plan->spec;
 
@@ -117,8 +107,6 @@ int program_plan_make(struct program_plan *plan, const struct os_tree_spec *spec
     if (result < 0)
         return result;
     result = plan_environment(plan);
-    if (result == 0)
-        result = plan_words(plan);
     if (result < 0)
         return error_set(err, result, "no memory to start %s; free some and try again",
                          spec->words[0]);
@@ -127,12 +115,11 @@ int program_plan_make(struct program_plan *plan, const struct os_tree_spec *spec
 }
 
 void program_plan_finish(struct program_plan *plan) {
-    free(plan->words);
     free(plan->environment);
     free(plan->own_entries);
 }
 
-/* ---- in the child: no heap, no stdio, nothing but system calls ---- */
+/* ---- in the child: no heap; of stdio nothing but snprintf, and else system calls ---- */
 
 static int move_up(int fd, int lowest) {
     return fd >= lowest ? fd : fcntl(fd, F_DUPFD_CLOEXEC, lowest);
@@ -176,18 +163,6 @@ static void reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void write_listen_pid(char *at) {
-    char digits[PID_DIGITS];
-    size_t used = sizeof digits;
-    unsigned rest = (unsigned)getpid();
-
-    do {
-        digits[--used] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
-    memcpy(at, digits + used, sizeof digits - used);
-}
-
 static _Noreturn void fail(int failure_pipe, enum program_step step) {
     struct program_failure failure = {step, errno};
     ssize_t written;
@@ -198,18 +173,6 @@ static _Noreturn void fail(int failure_pipe, enum program_step step) {
         written = write(failure_pipe, &failure, sizeof failure);
     } while (written < 0 && errno == EINTR);
     _exit(EXIT_NOT_STARTED);
-}
-
-/* "dir/name"; false if that is longer than any path may be. */
-static bool join(char out[PATH_MAX], const char *dir, size_t dir_length, const char *name) {
-    size_t length = strlen(name);
-
-    if (dir_length + length + 2 > PATH_MAX)
-        return false;
-    memcpy(out, dir, dir_length);
-    out[dir_length] = '/';
-    memcpy(out + dir_length + 1, name, length + 1);
-    return true;
 }
 
 static const char *find_variable(char *const *environment, const char *name) {
@@ -226,20 +189,22 @@ static const char *find_variable(char *const *environment, const char *name) {
  * an error, and is not given to a shell. Returns with errno set; that a file is there but may not
  * be run tells more than that the next folder has none. */
 static void execute(const struct program_plan *plan) {
-    const char *path = find_variable(plan->environment, "PATH");
+    const char *path = find_variable(plan->environment, "PATH"), *name = plan->spec->words[0];
+    char *const *words = (char *const *)(uintptr_t)plan->spec->words; /* exec only reads them */
     char file[PATH_MAX];
     bool denied = false;
 
-    if (strchr(plan->words[0], '/') || plan->words[0][0] == '\0') {
-        execve(plan->words[0], plan->words, plan->environment);
+    if (strchr(name, '/') || name[0] == '\0') {
+        execve(name, words, plan->environment);
         return;
     }
     for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; path;) {
-        size_t length = strcspn(path, ":");
-        if (join(file, length ? path : ".", length ? length : 1, plan->words[0]))
-            execve(file, plan->words, plan->environment);
-        else
-            errno = ENOENT;
+        int length = (int)strcspn(path, ":");
+        int size =
+            snprintf(file, sizeof file, "%.*s/%s", length ? length : 1, length ? path : ".", name);
+        errno = ENOENT;
+        if (size < PATH_MAX)
+            execve(file, words, plan->environment);
         if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
             return;
         denied |= errno == EACCES;
@@ -255,7 +220,7 @@ _Noreturn void program_become(struct program_plan *plan, int failure_pipe) {
         fail(failure_pipe, PROGRAM_STEP_DESCRIPTORS);
     reset_signals();
     if (plan->listen_pid)
-        write_listen_pid(plan->listen_pid);
+        snprintf(plan->listen_pid, PID_DIGITS + 1, "%d", (int)getpid());
     if (plan->spec->directory && chdir(plan->spec->directory) < 0)
         fail(failure_pipe, PROGRAM_STEP_DIRECTORY);
     execute(plan);

@@ -15,8 +15,7 @@ enum {
 
 struct program_plan {
     const struct os_tree_spec *spec;
-    char **words;       /* a copy of the pointers: exec wants them without const */
-    char **environment; /* the same, with LISTEN_… of our own */
+    char **environment; /* a copy of the pointers, with LISTEN_… of our own */
     char *own_entries;  /* the text of these */
     char *listen_pid;   /* room in it for the digits of the program's pid; NULL without sockets */
     int fds[PROGRAM_STDIO_COUNT + PROGRAM_LISTEN_MAX]; /* what becomes fds 0, 1, 2, 3 … */
