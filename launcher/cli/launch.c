@@ -16,7 +16,7 @@
 #include "memory.h"
 #include "os/os_pipe.h"
 #include "os/os_spawn.h"
-#include "protocol/line_stream.h"
+#include "protocol/lines.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
 

@@ -61,7 +61,7 @@ static void send_line(struct control_session *session, const char *line, size_t 
     int rc;
     if (!session->connected || session->overflowed)
         return;
-    rc = line_send_then((uv_stream_t *)&session->stream.pipe, line, length, on_sent);
+    rc = line_send((uv_stream_t *)&session->stream.pipe, line, length, on_sent);
     if (rc < 0 || queue_size(session) > QUEUE_MOST)
         give_up(session);
 }

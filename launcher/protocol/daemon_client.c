@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "line_stream.h"
+#include "lines.h"
 #include "memory.h"
 #include "os/os_loop.h"
 #include "send.h"

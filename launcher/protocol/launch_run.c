@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "line_stream.h"
+#include "lines.h"
 #include "memory.h"
 #include "message.h"
 #include "os/os_pipe.h"

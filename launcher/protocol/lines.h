@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <uv.h>
+
 #define LINES_MAX 65536 /* without the newline */
 
 /* Zeroed memory is an empty one. */
@@ -27,5 +29,21 @@ typedef bool (*lines_fn)(const char *line, size_t length, void *context);
 int lines_feed(struct lines *lines, const char *bytes, size_t count, lines_fn fn, void *context);
 
 void lines_finish(struct lines *lines);
+
+/* A pipe of libuv's whose bytes come as lines. The pipe is initialised and closed by its owner, and
+ * its `data` is what the functions get. */
+struct line_stream {
+    uv_pipe_t pipe; /* first, for a pointer to it to be one to all of this */
+    struct lines lines;
+    lines_fn line;
+    void (*end)(void *context, int why);
+    uv_buf_t buffer;
+};
+
+/* Begins to read. `end` is called once, when no more lines come: UV_EOF, UV_EMSGSIZE for one that
+ * is too long, or what else went wrong; not if it was `line` that said so. The buffer may be lent
+ * to any number of streams of one loop. */
+int line_stream_read(struct line_stream *stream, uv_buf_t buffer, lines_fn line,
+                     void (*end)(void *context, int why));
 
 #endif

@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "memory.h"
+#include "os/os.h"
 
 json_t *message_parse(const char *line, size_t length, struct error *err) {
     json_error_t why = {.text = ""};
@@ -122,16 +123,6 @@ char *message_line(json_t *message, size_t *length) {
     return line;
 }
 
-/* Digits only, so that what was written by printf is read back and nothing else. */
-static bool parse_start(const char *text, uint64_t *start) {
-    char *end;
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    errno = 0;
-    *start = strtoull(text, &end, 10);
-    return errno == 0 && *end == 0;
-}
-
 json_t *process_json(int64_t pid, uint64_t start) {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, start);
@@ -182,7 +173,7 @@ bool hello_parse(const json_t *message, struct hello *hello, struct error *err) 
         return false;
     }
     if ((start[0] || json_is_number(json_object_get(message, "start"))) &&
-        !parse_start(start, &hello->start)) {
+        strcmp(start, "0") != 0 && os_start_parse(start, &hello->start) < 0) {
         error_set(err, UV_EINVAL, "hello: \"start\" must be a number in quotes");
         return false;
     }

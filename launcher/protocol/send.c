@@ -39,8 +39,8 @@ static int send_later(uv_stream_t *stream, const char *bytes, size_t count,
     return rc;
 }
 
-int line_send_then(uv_stream_t *stream, const char *line, size_t length,
-                   void (*then)(uv_stream_t *stream)) {
+int line_send(uv_stream_t *stream, const char *line, size_t length,
+              void (*then)(uv_stream_t *stream)) {
     /* libuv does not write to these bytes; its buffers only lack the const. */
     uv_buf_t buf = uv_buf_init((char *)(uintptr_t)line, (unsigned)length);
     int sent = uv_try_write(stream, &buf, 1);
@@ -48,14 +48,10 @@ int line_send_then(uv_stream_t *stream, const char *line, size_t length,
     return gone == length ? 0 : send_later(stream, line + gone, length - gone, then);
 }
 
-int line_send(uv_stream_t *stream, const char *line, size_t length) {
-    return line_send_then(stream, line, length, NULL);
-}
-
 int message_send(uv_stream_t *stream, json_t *message) {
     size_t length = 0;
     char *line = message_line(message, &length);
-    int rc = line ? line_send(stream, line, length) : UV_ENOMEM;
+    int rc = line ? line_send(stream, line, length, NULL) : UV_ENOMEM;
     free(line);
     return rc;
 }
