@@ -92,9 +92,6 @@ struct serve {
     char unread[64]; /* what comes on standard input */
 };
 
-/* Where this process and its editors are, as JSON. */
-void status_write(struct serve *serve, struct buffer *out);
-
 /* `tether serve`; returns its exit code. */
 int command_serve(const struct options *options);
 

@@ -6,6 +6,8 @@
 #include "caseless.h"
 #include "protocol/http_head.h"
 
+enum { HEAD_MOST = HTTP_HEADER_MOST + 1024 }; /* with the space in it that does not count */
+
 static const char too_large[] = "the headers are too large";
 
 static int refuse(struct http_connection *connection, int status, const char *text) {
@@ -51,7 +53,7 @@ static int on_extra(llhttp_t *parser, const char *at, size_t length) {
  * else. So it is kept, and read strictly when it is whole. */
 static void keep_head(struct http_connection *connection, const char *data, size_t length) {
     struct buffer *head = &connection->head;
-    size_t room = HTTP_HEADER_MOST + 1 - head->length;
+    size_t room = HEAD_MOST + 1 - head->length;
     while (head->length == 0 && length > 0 && (*data == '\r' || *data == '\n')) {
         data++;
         length--;
@@ -79,6 +81,7 @@ static bool read_start(struct http_connection *connection, const struct http_tex
     start = terminate(connection, &path);
     start[strcspn(start, "?#")] = 0;
     connection->request.path = start;
+    connection->header_bytes = path.length;
     return true;
 }
 
@@ -110,6 +113,7 @@ static bool keep_field(struct http_connection *connection, const struct http_tex
                        const struct http_text *value) {
     enum http_header header = http_header_of(name->at, name->length);
     const char *text = terminate(connection, value), **place;
+    connection->header_bytes += name->length + value->length + 4;
     if (header == HTTP_HEADER_COUNT)
         return keep_parameter(connection, terminate(connection, name), text);
     place = &connection->request.headers[header];
@@ -151,10 +155,9 @@ static int on_headers(llhttp_t *parser) {
     size_t length = http_head_length(head->data, head->length);
     const char *expect, *coding;
     connection->headers_done = true;
-    connection->header_bytes = length;
     connection->request.method = parser->method;
     parser->upgrade = 0; /* we know nothing to change over to */
-    if (length == 0 && head->length > HTTP_HEADER_MOST)
+    if (length == 0 && head->length > HEAD_MOST)
         return refuse(connection, 431, too_large);
     if (!buffer_reserve(head, head->length))
         return refuse(connection, 500, "out of memory");
@@ -162,6 +165,8 @@ static int on_headers(llhttp_t *parser) {
         return refuse(connection, 505, "HTTP/1.1 is spoken here");
     if (!read_head(connection, length))
         return refuse(connection, 400, "a header is missing, there twice, or not valid");
+    if (connection->header_bytes > HTTP_HEADER_MOST)
+        return refuse(connection, 431, too_large);
     if (check_sender(connection) != 0)
         return HPE_USER;
     if (parser->content_length > HTTP_BODY_MOST)
@@ -282,7 +287,7 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
             connection->reject_text = "this is no HTTP request";
     }
     if (!connection->headers_done && connection->reject == 0 &&
-        connection->head.length > HTTP_HEADER_MOST)
+        connection->head.length > HEAD_MOST)
         refuse(connection, 431, too_large);
     keep_body(connection);
     count_body(connection);

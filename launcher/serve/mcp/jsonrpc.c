@@ -124,6 +124,13 @@ void rpc_add_result_end(struct buffer *out) {
     buffer_add_char(out, '}');
 }
 
+void rpc_add_result(struct buffer *out, const json_t *id, json_t *result) {
+    rpc_add_result_begin(out, id);
+    rpc_add_json(out, result);
+    rpc_add_result_end(out);
+    json_decref(result);
+}
+
 void rpc_add_error(struct buffer *out, const json_t *id, int code, const char *text,
                    const json_t *data) {
     json_t *words = json_string(text);

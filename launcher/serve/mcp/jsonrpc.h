@@ -67,6 +67,9 @@ void rpc_add_error(struct buffer *out, const json_t *id, int code, const char *t
 void rpc_add_result_begin(struct buffer *out, const json_t *id);
 void rpc_add_result_end(struct buffer *out);
 
+/* A whole result; consumed. */
+void rpc_add_result(struct buffer *out, const json_t *id, json_t *result);
+
 /* {"jsonrpc":"2.0","id":…,"method":"…","params": — to be closed by a brace. number 0: without id.
  */
 void rpc_add_request_begin(struct buffer *out, int64_t number, const char *method);

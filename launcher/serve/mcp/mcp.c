@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "protocol/version.h"
 #include "serve/relay/calls.h"
 #include "serve/relay/editors.h"
 #include "sessions.h"
@@ -178,22 +179,6 @@ static void complete(struct mcp_request *request) {
         relay(request);
 }
 
-static void list_tools(struct mcp_request *request) {
-    reply_list(request, LIST_TOOLS);
-}
-
-static void list_resources(struct mcp_request *request) {
-    reply_list(request, LIST_RESOURCES);
-}
-
-static void list_templates(struct mcp_request *request) {
-    reply_list(request, LIST_TEMPLATES);
-}
-
-static void list_prompts(struct mcp_request *request) {
-    reply_list(request, LIST_PROMPTS);
-}
-
 bool mcp_run(struct mcp_request *request, const struct mcp_method *methods, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(methods[i].name, request->message.method) != 0)
@@ -205,37 +190,48 @@ bool mcp_run(struct mcp_request *request, const struct mcp_method *methods, size
     return false;
 }
 
+/* False: the method is not that of a list. */
+static bool run_list(struct mcp_request *request) {
+    static const char *const lists[LIST_COUNT] = {
+        [LIST_TOOLS] = "tools/list",
+        [LIST_RESOURCES] = "resources/list",
+        [LIST_TEMPLATES] = "resources/templates/list",
+        [LIST_PROMPTS] = "prompts/list",
+    };
+    for (int kind = 0; kind < LIST_COUNT; kind++) {
+        if (strcmp(lists[kind], request->message.method) != 0)
+            continue;
+        if (mcp_is_offered(request, list_offer((enum list_kind)kind)))
+            reply_list(request, (enum list_kind)kind);
+        return true;
+    }
+    return false;
+}
+
 void mcp_run_shared(struct mcp_request *request) {
     static const struct mcp_method methods[] = {
-        {"tools/list", list_tools, 0},
         {"tools/call", call_tool, 0},
-        {"resources/list", list_resources, OFFER_RESOURCES},
-        {"resources/templates/list", list_templates, OFFER_RESOURCES},
         {"resources/read", read_resource, OFFER_RESOURCES},
-        {"prompts/list", list_prompts, OFFER_PROMPTS},
         {"prompts/get", get_prompt, OFFER_PROMPTS},
         {"completion/complete", complete, OFFER_COMPLETIONS},
     };
-    if (!mcp_run(request, methods, sizeof methods / sizeof methods[0]))
+    if (!run_list(request) && !mcp_run(request, methods, sizeof methods / sizeof methods[0]))
         mcp_reply_error(request, RPC_METHOD_NOT_FOUND, "there is no such method", NULL);
 }
 
 /* ---- the endpoint ---- */
 
-static void fail(struct mcp_request *request, int status, const char *text) {
-    mcp_reply_status(request, status, RPC_INVALID_REQUEST, text, NULL);
-}
-
 static void post(struct mcp_request *request) {
     const struct http_request *http = request->http;
     bool fine;
     if (!http_is_json(http->headers[HTTP_CONTENT_TYPE])) {
-        fail(request, 415, "the body must be application/json");
+        mcp_reply_refusal(request, 415, "the body must be application/json");
         return;
     }
     if (!http_accepts(http->headers[HTTP_ACCEPT], "application/json") &&
         !http_accepts(http->headers[HTTP_ACCEPT], "text/event-stream")) {
-        fail(request, 406, "a client must accept application/json and text/event-stream");
+        mcp_reply_refusal(request, 406,
+                          "a client must accept application/json and text/event-stream");
         return;
     }
     fine = rpc_parse(&request->message, http->body, http->length, RPC_VALUES_MOST);
@@ -270,12 +266,29 @@ static void endpoint(struct serve *serve, struct http_connection *connection,
     else if (http->method == HTTP_OPTIONS)
         preflight(connection, http);
     else if (!modern && http->method == HTTP_GET)
-        legacy_get(serve, connection, http);
+        legacy_get(&request);
     else if (!modern && http->method == HTTP_DELETE)
-        legacy_delete(serve, connection, http);
+        legacy_delete(&request);
     else
         http_reply(connection, 405, modern ? "Allow: POST\r\n" : "Allow: GET, POST, DELETE\r\n",
                    NULL, NULL, 0);
+}
+
+static void write_status(const struct serve *serve, struct buffer *out) {
+    char start[OS_NUMBER_MAX], instance[OPTIONS_INSTANCE_MAX];
+    json_t *status;
+    os_start_format(start, serve->self.start);
+    snprintf(instance, sizeof instance, "%u-%u", (unsigned)serve->options->http_port,
+             (unsigned)serve->options->ws_port);
+    status =
+        json_pack("{s:s, s:s, s:I, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:o}", "name", "tether",
+                  "version", tether_version, "pid", (json_int_t)serve->self.pid, "start", start,
+                  "instance", instance, "http_port", (int)serve->http_port, "ws_port",
+                  (int)serve->ws_port, "uptime_ms", (json_int_t)(os_clock_ms() - serve->started_at),
+                  "sessions", (json_int_t)serve->session_count, "calls",
+                  (json_int_t)serve->call_count, "editors", editors_json(serve));
+    rpc_add_json(out, status);
+    json_decref(status);
 }
 
 static void status(struct serve *serve, struct http_connection *connection,
@@ -286,7 +299,7 @@ static void status(struct serve *serve, struct http_connection *connection,
         http_reply(connection, 405, "Allow: GET, HEAD\r\n", NULL, NULL, 0);
     } else {
         struct buffer out = {0};
-        status_write(serve, &out);
+        write_status(serve, &out);
         http_reply_json(connection, 200, out.data, out.length);
         buffer_finish(&out);
     }

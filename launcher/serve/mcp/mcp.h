@@ -73,6 +73,9 @@ void mcp_reply_error(struct mcp_request *request, int code, const char *text, js
 void mcp_reply_status(struct mcp_request *request, int status, int code, const char *text,
                       json_t *data);
 
+/* What was sent is no request that can be answered otherwise. */
+void mcp_reply_refusal(struct mcp_request *request, int status, const char *text);
+
 /* Something went wrong while it was done: a failed result for tools, an error for the rest. */
 void mcp_reply_failure(struct mcp_request *request, const char *text);
 
@@ -98,10 +101,8 @@ void mcp_send(struct http_connection *connection, bool json_fine, int status,
 
 /* What is wrong with a message, if anything, is in code and complaint. */
 void legacy_post(struct mcp_request *request);
-void legacy_get(struct serve *serve, struct http_connection *connection,
-                const struct http_request *http);
-void legacy_delete(struct serve *serve, struct http_connection *connection,
-                   const struct http_request *http);
+void legacy_get(struct mcp_request *request);
+void legacy_delete(struct mcp_request *request);
 void modern_post(struct mcp_request *request);
 
 /* Whether the request belongs to the modern era. */

@@ -93,10 +93,7 @@ void mcp_reply_result(struct mcp_request *request, json_t *result) {
     struct buffer out = {0};
     if (request->modern)
         mcp_dress_result(result, false);
-    rpc_add_result_begin(&out, request->message.id);
-    rpc_add_json(&out, result);
-    rpc_add_result_end(&out);
-    json_decref(result);
+    rpc_add_result(&out, request->message.id, result);
     send_text(request, 200, &out);
 }
 
@@ -110,6 +107,10 @@ void mcp_reply_status(struct mcp_request *request, int status, int code, const c
 
 void mcp_reply_error(struct mcp_request *request, int code, const char *text, json_t *data) {
     mcp_reply_status(request, mcp_status_of(request->modern, code), code, text, data);
+}
+
+void mcp_reply_refusal(struct mcp_request *request, int status, const char *text) {
+    mcp_reply_status(request, status, RPC_INVALID_REQUEST, text, NULL);
 }
 
 void mcp_reply_failure(struct mcp_request *request, const char *text) {

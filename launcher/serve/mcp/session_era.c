@@ -7,10 +7,6 @@
 #include "sessions.h"
 #include "subscriptions.h"
 
-static void fail(struct mcp_request *request, int status, const char *text) {
-    mcp_reply_status(request, status, RPC_INVALID_REQUEST, text, NULL);
-}
-
 static void empty(struct mcp_request *request) {
     mcp_reply_members(request, false, "", 0);
 }
@@ -134,43 +130,39 @@ static void notified(struct mcp_request *request) {
 
 /* ---- the endpoint ---- */
 
-static struct mcp_session *find_session(struct serve *serve, const struct http_request *http,
-                                        int *status) {
-    const char *id = http->headers[HTTP_SESSION_ID];
-    struct mcp_session *session = id ? session_find(serve, id) : NULL;
-    *status = !id ? 400 : 404;
-    return session;
+/* False: it has been answered. */
+static bool check_version(struct mcp_request *request) {
+    const char *version = request->http->headers[HTTP_PROTOCOL_VERSION];
+    bool known = !version || session_version_index(version) >= 0;
+    if (!known)
+        mcp_reply_refusal(request, 400,
+                          "this protocol version is not supported; these are: 2026-07-28, "
+                          "2025-11-25, 2025-06-18, 2025-03-26");
+    return known;
 }
 
-static const char *session_complaint(int status) {
-    return status == 400 ? "a session id is missing: begin with initialize, then send the header "
-                           "Mcp-Session-Id"
-                         : "there is no such session (any more): begin with initialize";
+/* False: it has been answered. */
+static bool find_session(struct mcp_request *request) {
+    const char *id = request->http->headers[HTTP_SESSION_ID];
+    request->session = id ? session_find(request->serve, id) : NULL;
+    if (!id)
+        mcp_reply_refusal(request, 400,
+                          "a session id is missing: begin with initialize, then send the header "
+                          "Mcp-Session-Id");
+    else if (!request->session)
+        mcp_reply_refusal(request, 404,
+                          "there is no such session (any more): begin with initialize");
+    return request->session != NULL;
 }
-
-static bool version_is_fine(const struct http_request *http) {
-    const char *version = http->headers[HTTP_PROTOCOL_VERSION];
-    return !version || session_version_index(version) >= 0;
-}
-
-static const char wrong_version[] =
-    "this protocol version is not supported; these are: 2026-07-28, 2025-11-25, 2025-06-18, "
-    "2025-03-26";
 
 void legacy_post(struct mcp_request *request) {
     struct rpc_message *message = &request->message;
-    int status;
-    if (!version_is_fine(request->http)) {
-        fail(request, 400, wrong_version);
+    if (!check_version(request))
         return;
-    }
     if (message->kind == RPC_REQUEST && strcmp(message->method, "initialize") == 0) {
         initialize(request);
+    } else if (!find_session(request)) {
         return;
-    }
-    request->session = find_session(request->serve, request->http, &status);
-    if (!request->session) {
-        fail(request, status, session_complaint(status));
     } else if (message->kind == RPC_REQUEST) {
         run(request);
     } else if (message->kind == RPC_NOTIFICATION) {
@@ -186,59 +178,40 @@ static void stream_gone(void *user) {
     session->stream = NULL;
 }
 
-static void refuse(struct http_connection *connection, int status, const char *text) {
-    struct buffer out = {0};
-    rpc_add_error(&out, NULL, RPC_INVALID_REQUEST, text, NULL);
-    http_reply_json(connection, status, out.data, out.length);
-    buffer_finish(&out);
-}
-
 /* The stream of a call that the client has lost; false: the last event was none of a call's. */
-static bool resume(struct mcp_session *session, struct http_connection *connection,
-                   const char *last) {
+static bool resume(struct mcp_request *request) {
+    const char *last = request->http->headers[HTTP_LAST_EVENT_ID];
     int64_t number;
     uint32_t event;
-    if (!last || !resume_read_id(session->serve, last, &number, &event))
+    if (!last || !resume_read_id(request->serve, last, &number, &event))
         return false;
-    if (!call_reconnect(session, connection, number, event))
-        refuse(connection, 400,
-               "nothing is known any more of the stream that this event was in; what it was about "
-               "may or may not have taken effect");
+    if (!call_reconnect(request->session, request->connection, number, event))
+        mcp_reply_refusal(request, 400,
+                          "nothing is known any more of the stream that this event was in; what it "
+                          "was about may or may not have taken effect");
     return true;
 }
 
 /* A session has one stream of its own; a client that opens another has lost the first. */
-void legacy_get(struct serve *serve, struct http_connection *connection,
-                const struct http_request *http) {
+void legacy_get(struct mcp_request *request) {
     struct mcp_session *session;
-    int status;
-    if (!http_accepts(http->headers[HTTP_ACCEPT], "text/event-stream")) {
-        refuse(connection, 406, "a client must accept text/event-stream");
+    if (!http_accepts(request->http->headers[HTTP_ACCEPT], "text/event-stream")) {
+        mcp_reply_refusal(request, 406, "a client must accept text/event-stream");
         return;
     }
-    session = version_is_fine(http) ? find_session(serve, http, &status) : (status = 400, NULL);
-    if (!session) {
-        refuse(connection, status,
-               version_is_fine(http) ? session_complaint(status) : wrong_version);
+    if (!check_version(request) || !find_session(request) || resume(request))
         return;
-    }
-    if (resume(session, connection, http->headers[HTTP_LAST_EVENT_ID]))
-        return;
+    session = request->session;
     if (session->stream)
         http_stream_end(session->stream);
-    session->stream = connection;
-    http_hold(connection, stream_gone, session);
-    http_stream_begin(connection);
+    session->stream = request->connection;
+    http_hold(request->connection, stream_gone, session);
+    http_stream_begin(request->connection);
 }
 
-void legacy_delete(struct serve *serve, struct http_connection *connection,
-                   const struct http_request *http) {
-    int status;
-    struct mcp_session *session = find_session(serve, http, &status);
-    if (!session) {
-        refuse(connection, status, session_complaint(status));
+void legacy_delete(struct mcp_request *request) {
+    if (!find_session(request))
         return;
-    }
-    session_end(session);
-    http_reply(connection, 204, NULL, NULL, NULL, 0);
+    session_end(request->session);
+    http_reply(request->connection, 204, NULL, NULL, NULL, 0);
 }

@@ -8,7 +8,7 @@
 
 enum { SELF_MOST = 4096 };    /* bytes of what a client says of itself */
 enum { CAPABILITY_BITS = 3 }; /* in the second byte of an id; the others are offers */
-enum { RANDOM_AT = 2, RANDOM_BYTES = 12, MAC_AT = 14, MAC_BYTES = 16 };
+enum { RANDOM_AT = 2, RANDOM_BYTES = 12 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
 
@@ -21,33 +21,29 @@ int session_version_index(const char *version) {
 
 /* ---- ids ---- */
 
-static void id_seal(const struct seal_key *key, uint8_t bytes[SESSION_ID_BYTES],
-                    char text[SESSION_ID_TEXT]) {
-    uint8_t mac[SHA256_SIZE];
-    seal_mac(key, bytes, MAC_AT, mac);
-    memcpy(bytes + MAC_AT, mac, MAC_BYTES);
-    for (size_t i = 0; i < SESSION_ID_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+/* What is sealed as an id is nothing else, and the other way round. */
+static const uint8_t purpose[SHA256_SIZE] = "the id of a session";
+
+static bool id_seal(const struct serve *serve, const uint8_t bytes[SESSION_BYTES],
+                    char id[SESSION_ID_TEXT]) {
+    struct buffer text = {0};
+    bool good;
+    seal_write(&text, &serve->key, UINT64_MAX, purpose, (const char *)bytes, SESSION_BYTES);
+    good = !text.failed && text.length == SESSION_ID_TEXT - 1;
+    if (good)
+        memcpy(id, text.data, SESSION_ID_TEXT);
+    buffer_finish(&text);
+    return good;
 }
 
-static int nibble(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool session_id_open(const struct seal_key *key, const char *id, uint8_t out[SESSION_ID_BYTES]) {
-    uint8_t mac[SHA256_SIZE];
-    if (strlen(id) != SESSION_ID_TEXT - 1)
-        return false;
-    for (size_t i = 0; i < SESSION_ID_BYTES; i++) {
-        int high = nibble(id[2 * i]), low = nibble(id[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (uint8_t)(high << 4 | low);
-    }
-    seal_mac(key, out, MAC_AT, mac);
-    return seal_equal(mac, out + MAC_AT, MAC_BYTES);
+static bool id_open(const struct serve *serve, const char *id, uint8_t bytes[SESSION_BYTES]) {
+    struct buffer text = {0};
+    bool good =
+        seal_open(&text, &serve->key, 0, purpose, id, strlen(id)) && text.length == SESSION_BYTES;
+    if (good)
+        memcpy(bytes, text.data, SESSION_BYTES);
+    buffer_finish(&text);
+    return good;
 }
 
 /* ---- the table ---- */
@@ -95,7 +91,7 @@ static void make_room(struct serve *serve) {
         release(oldest);
 }
 
-static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSION_ID_BYTES],
+static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSION_BYTES],
                                   const char *id) {
     struct mcp_session *session;
     make_room(serve);
@@ -103,7 +99,7 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
     if (!session)
         return NULL;
     session->serve = serve;
-    memcpy(session->bytes, bytes, SESSION_ID_BYTES);
+    memcpy(session->bytes, bytes, SESSION_BYTES);
     memcpy(session->id, id, SESSION_ID_TEXT);
     session->version = bytes[0];
     session->capabilities = bytes[1] & ((1U << CAPABILITY_BITS) - 1);
@@ -157,12 +153,11 @@ struct mcp_session *session_create(struct serve *serve, unsigned version, const 
     json_t *client = json_object_get(params, "clientInfo");
     json_t *declared = json_object_get(params, "capabilities");
     unsigned known = mcp_capabilities_of(declared) | serve->offers << CAPABILITY_BITS;
-    uint8_t bytes[SESSION_ID_BYTES] = {(uint8_t)version, (uint8_t)known};
+    uint8_t bytes[SESSION_BYTES] = {(uint8_t)version, (uint8_t)known};
     char id[SESSION_ID_TEXT];
     struct mcp_session *session;
-    if (os_random(bytes + RANDOM_AT, RANDOM_BYTES) < 0)
+    if (os_random(bytes + RANDOM_AT, RANDOM_BYTES) < 0 || !id_seal(serve, bytes, id))
         return NULL;
-    id_seal(&serve->key, bytes, id);
     session = insert(serve, bytes, id);
     if (session)
         write_context(session, client, declared);
@@ -177,9 +172,9 @@ static bool has_ended(const struct serve *serve, const uint8_t *bytes) {
 }
 
 static struct mcp_session *revive(struct serve *serve, const char *id) {
-    uint8_t bytes[SESSION_ID_BYTES];
+    uint8_t bytes[SESSION_BYTES];
     struct mcp_session *session;
-    if (!session_id_open(&serve->key, id, bytes) || has_ended(serve, bytes))
+    if (!id_open(serve, id, bytes) || has_ended(serve, bytes))
         return NULL;
     session = insert(serve, bytes, id);
     if (session)
@@ -219,22 +214,10 @@ void session_tell(struct mcp_session *session, const struct buffer *message) {
         http_stream_event(session->stream, NULL, message->data, message->length);
 }
 
-void sessions_each(struct serve *serve, void (*fn)(struct mcp_session *session, void *context),
-                   void *context) {
-    for (struct mcp_session *session = serve->sessions, *next; session; session = next) {
-        next = session->next;
-        fn(session, context);
-    }
-}
-
-static void close_stream(struct mcp_session *session, void *context) {
-    struct http_connection *connection = session->stream;
-    (void)context;
-    session->stream = NULL;
-    if (connection)
-        http_stream_end(connection);
-}
-
 void sessions_close_streams(struct serve *serve) {
-    sessions_each(serve, close_stream, NULL);
+    for (struct mcp_session *session = serve->sessions; session; session = session->next) {
+        if (session->stream)
+            http_stream_end(session->stream);
+        session->stream = NULL;
+    }
 }

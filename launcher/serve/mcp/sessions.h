@@ -9,13 +9,13 @@
 
 #include "mcp.h"
 
-enum { SESSION_ID_BYTES = 30, SESSION_ID_TEXT = 2 * SESSION_ID_BYTES + 1 };
+enum { SESSION_BYTES = 14, SESSION_ID_TEXT = 73 };
 
 struct mcp_session {
     struct mcp_session *next;
     struct serve *serve;
     char id[SESSION_ID_TEXT];
-    uint8_t bytes[SESSION_ID_BYTES];
+    uint8_t bytes[SESSION_BYTES];
     unsigned version, capabilities;
     unsigned promised;     /* offers that its client was told of; it hears of no others */
     struct buffer context; /* what editors are told of its client, as JSON */
@@ -45,12 +45,5 @@ void sessions_close_streams(struct serve *serve);
 
 /* Puts a message on the session's stream, if there is one. */
 void session_tell(struct mcp_session *session, const struct buffer *message);
-
-/* Calls fn for each. */
-void sessions_each(struct serve *serve, void (*fn)(struct mcp_session *session, void *context),
-                   void *context);
-
-/* For the tests: the id's parts. */
-bool session_id_open(const struct seal_key *key, const char *id, uint8_t out[SESSION_ID_BYTES]);
 
 #endif

@@ -61,8 +61,7 @@ void modern_post(struct mcp_request *request) {
         return;
     }
     if (request->message.kind == RPC_RESPONSE) {
-        mcp_reply_status(request, 400, RPC_INVALID_REQUEST,
-                         "clients send no responses in this protocol version", NULL);
+        mcp_reply_refusal(request, 400, "clients send no responses in this protocol version");
         return;
     }
     code = modern_check(&headers, &request->message, request->meta, text, sizeof text);

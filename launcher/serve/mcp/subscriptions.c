@@ -134,27 +134,17 @@ void listen_finish(struct serve *serve) {
 
 /* ---- lists ---- */
 
-struct changed {
-    unsigned offer;
-    struct buffer message;
-};
-
-static void tell_session(struct mcp_session *session, void *context) {
-    const struct changed *changed = context;
-    if ((session->promised & changed->offer) == changed->offer)
-        session_tell(session, &changed->message);
-}
-
 void listen_list_changed(struct serve *serve, enum list_kind kind) {
-    struct changed changed = {.offer = list_offer(kind)};
-    rpc_add_notification(&changed.message, changed_methods[kind], NULL);
-    sessions_each(serve, tell_session, &changed);
-    buffer_finish(&changed.message);
-    for (struct listener *listener = serve->listeners, *next; listener; listener = next) {
-        next = listener->next;
+    unsigned offer = list_offer(kind);
+    struct buffer out = {0};
+    rpc_add_notification(&out, changed_methods[kind], NULL);
+    for (struct mcp_session *session = serve->sessions; session; session = session->next)
+        if ((session->promised & offer) == offer)
+            session_tell(session, &out);
+    buffer_finish(&out);
+    for (struct listener *listener = serve->listeners; listener; listener = listener->next)
         if (listener->lists[kind])
             tell_listener(listener, changed_methods[kind], json_object());
-    }
 }
 
 /* ---- resources ---- */
@@ -195,29 +185,17 @@ void watch_moved(struct serve *serve) {
     }
 }
 
-struct updated {
-    const char *uri;
-    struct buffer *message;
-};
-
-static void tell_subscriber(struct mcp_session *session, void *context) {
-    const struct updated *updated = context;
-    if (json_object_get(session->subscriptions, updated->uri))
-        session_tell(session, updated->message);
-}
-
 void watch_updated(struct serve *serve, const char *uri) {
     static const char method[] = "notifications/resources/updated";
     struct buffer out = {0};
-    struct updated updated = {uri, &out};
     if (!uri || watchers(serve, uri) == 0)
         return;
     rpc_add_notification(&out, method, json_pack("{s:s}", "uri", uri));
-    sessions_each(serve, tell_subscriber, &updated);
+    for (struct mcp_session *session = serve->sessions; session; session = session->next)
+        if (json_object_get(session->subscriptions, uri))
+            session_tell(session, &out);
     buffer_finish(&out);
-    for (struct listener *listener = serve->listeners, *next; listener; listener = next) {
-        next = listener->next;
+    for (struct listener *listener = serve->listeners; listener; listener = listener->next)
         if (json_object_get(listener->uris, uri))
             tell_listener(listener, method, json_pack("{s:s}", "uri", uri));
-    }
 }

@@ -37,6 +37,7 @@ static void let_go(struct call *call) {
     buffer_finish(&call->events.kept);
     json_decref(call->id);
     json_decref(call->progress_token);
+    json_decref(call->params);
     free(call);
 }
 
@@ -118,10 +119,7 @@ void call_answer(struct call *call, json_t *result) {
     struct buffer out = {0};
     if (call->modern)
         mcp_dress_result(result, is_cacheable(call));
-    rpc_add_result_begin(&out, call->id);
-    rpc_add_json(&out, result);
-    rpc_add_result_end(&out);
-    json_decref(result);
+    rpc_add_result(&out, call->id, result);
     send_and_release(call, 200, &out);
 }
 
@@ -345,7 +343,7 @@ static struct call *create(struct mcp_request *request, struct editor *editor) {
     call->session = request->session;
     snprintf(call->method, sizeof call->method, "%s", request->message.method);
     if (request->modern) {
-        input_digest(&request->message, call->digest);
+        call->params = json_incref(request->message.params);
         call->capabilities = mcp_capabilities_of(json_object_get(request->meta, META_CAPABILITIES));
     } else {
         call->capabilities = request->session->capabilities;
@@ -455,37 +453,36 @@ static void progress(struct call *call, json_t *params) {
     buffer_finish(&out);
 }
 
-struct logged {
-    int level;
-    const struct buffer *message;
-};
-
-static void log_to_session(struct mcp_session *session, void *context) {
-    const struct logged *logged = context;
-    if ((session->promised & OFFER_LOGGING) && logged->level >= session->log_level)
-        session_tell(session, logged->message);
+static bool session_wants_log(const struct mcp_session *session, int level) {
+    return (session->promised & OFFER_LOGGING) && level >= session->log_level;
 }
 
 static bool wants_log(const struct call *call, int level) {
     if (call->modern)
         return call->log_level >= 0 && level >= call->log_level;
-    return (call->session->promised & OFFER_LOGGING) && level >= call->session->log_level;
+    return session_wants_log(call->session, level);
+}
+
+static void log_to_sessions(const struct serve *serve, int level, const struct buffer *message) {
+    for (struct mcp_session *session = serve->sessions; session; session = session->next)
+        if (session_wants_log(session, level))
+            session_tell(session, message);
 }
 
 static void log_message(struct editor *editor, json_t *params) {
     struct buffer out = {0};
-    struct logged logged = {mcp_log_level(rpc_text(params, "level")), &out};
     struct call *call = call_named(editor, params);
     bool about_call = json_object_get(params, "call") != NULL;
-    if (!(editor->offers & OFFER_LOGGING) || logged.level < 0 || !json_object_get(params, "data") ||
+    int level = mcp_log_level(rpc_text(params, "level"));
+    if (!(editor->offers & OFFER_LOGGING) || level < 0 || !json_object_get(params, "data") ||
         (about_call && !call))
         return;
     json_object_del(params, "call");
     rpc_add_notification(&out, "notifications/message", json_incref(params));
-    if (call && wants_log(call, logged.level))
+    if (call && wants_log(call, level))
         call_event(call, &out);
     else if (!about_call && editor == editor->serve->active)
-        sessions_each(editor->serve, log_to_session, &logged);
+        log_to_sessions(editor->serve, level, &out);
     buffer_finish(&out);
 }
 

@@ -28,7 +28,7 @@ struct call {
     bool progressed;
     int log_level; /* modern: from which on; -1: none */
     unsigned capabilities;
-    uint8_t digest[SHA256_SIZE]; /* of what was asked */
+    json_t *params;              /* modern: what was asked */
     struct client_input *inputs; /* oldest first */
     unsigned input_count;
     struct resume_events events; /* legacy: of its stream */
@@ -99,9 +99,6 @@ bool input_ask(struct editor *editor, const struct rpc_message *message);
 /* A legacy client's response to such a request; false: nobody asked. */
 bool input_response(struct serve *serve, const struct mcp_session *session,
                     const struct rpc_message *message);
-
-/* The digest of a request: its method and params without what changes from round to round. */
-void input_digest(const struct rpc_message *message, uint8_t out[SHA256_SIZE]);
 
 /* An editor's own input_required result: made fit for the client. False: the client cannot give
  * any of it, and the call has been failed. */

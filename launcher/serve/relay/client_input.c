@@ -59,32 +59,34 @@ void inputs_finish(struct call *call) {
 
 /* ---- modern: parking ---- */
 
-void input_digest(const struct rpc_message *message, uint8_t out[SHA256_SIZE]) {
-    json_t *params = json_copy(message->params);
+/* The digest of a request, without what changes from round to round. */
+static void digest(const char *method, json_t *params, uint8_t out[SHA256_SIZE]) {
+    static const char *const changing[] = {"_meta", "inputResponses", "requestState", "context"};
+    json_t *asked = json_copy(params);
     struct sha256 hash;
     char *dumped;
-    json_object_del(params, "_meta");
-    json_object_del(params, "inputResponses");
-    json_object_del(params, "requestState");
-    json_object_del(params, "context");
-    dumped = json_dumps(params, JSON_COMPACT | JSON_SORT_KEYS);
+    for (size_t i = 0; i < sizeof changing / sizeof changing[0]; i++)
+        json_object_del(asked, changing[i]);
+    dumped = json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS);
     sha256_init(&hash);
-    sha256_add(&hash, message->method, strlen(message->method) + 1);
+    sha256_add(&hash, method, strlen(method) + 1);
     if (dumped)
         sha256_add(&hash, dumped, strlen(dumped));
     sha256_end(&hash, out);
     free(dumped);
-    json_decref(params);
+    json_decref(asked);
 }
 
 static json_t *seal(const struct call *call, const char *kind, const char *state, size_t length,
                     uint64_t valid_ms) {
     struct buffer text = {0}, sealed = {0};
+    uint8_t request[SHA256_SIZE];
     json_t *out;
+    digest(call->method, call->params, request);
     buffer_add_text(&text, kind);
     buffer_add(&text, state, length);
-    seal_write(&sealed, &call->serve->key, (uint64_t)os_clock_ms() + valid_ms, call->digest,
-               text.data, text.length);
+    seal_write(&sealed, &call->serve->key, (uint64_t)os_clock_ms() + valid_ms, request, text.data,
+               text.length);
     out = text.failed || sealed.failed ? NULL : json_stringn(sealed.data, sealed.length);
     buffer_finish(&text);
     buffer_finish(&sealed);
@@ -118,10 +120,7 @@ static void park(struct call *call) {
         json_pack("{s:s, s:o, s:o}", "resultType", "input_required", "inputRequests", wanted(call),
                   "requestState", seal(call, "call:", name, (size_t)length, SERVE_PARKED_MS));
     mcp_dress_result(result, false);
-    rpc_add_result_begin(&out, call->id);
-    rpc_add_json(&out, result);
-    rpc_add_result_end(&out);
-    json_decref(result);
+    rpc_add_result(&out, call->id, result);
     call_detach(call);
     call->parked = true;
     deadline_stop(&call->limit);
@@ -313,15 +312,14 @@ static bool responses_are_fine(json_t *responses) {
     return true;
 }
 
-/* A call of ours that waits for this very request. */
-static bool take_call(struct mcp_request *request, const char *name,
-                      const uint8_t digest[SHA256_SIZE]) {
+/* A call of ours that waits for this very request, as the seal has shown. */
+static bool take_call(struct mcp_request *request, const char *name) {
     char own[CALL_NAME_MAX];
     for (struct call *call = request->serve->calls; call; call = call->next) {
         name_call(call, own);
         if (!call->parked || strcmp(own, name) != 0)
             continue;
-        request->parked = seal_equal(call->digest, digest, SHA256_SIZE) ? call : NULL;
+        request->parked = call;
         request->editor = call->editor;
     }
     return request->parked != NULL;
@@ -343,13 +341,13 @@ static bool take_own(struct mcp_request *request, char *text, size_t length) {
 static bool take_state(struct mcp_request *request, const json_t *state) {
     struct serve *serve = request->serve;
     struct buffer text = {0};
-    uint8_t digest[SHA256_SIZE];
+    uint8_t asked[SHA256_SIZE];
     bool good;
-    input_digest(&request->message, digest);
-    good = json_is_string(state) && seal_open(&text, &serve->key, (uint64_t)os_clock_ms(), digest,
+    digest(request->message.method, request->message.params, asked);
+    good = json_is_string(state) && seal_open(&text, &serve->key, (uint64_t)os_clock_ms(), asked,
                                               json_string_value(state), json_string_length(state));
     if (good && strncmp(text.data, "call:", 5) == 0)
-        good = take_call(request, text.data + 5, digest);
+        good = take_call(request, text.data + 5);
     else if (good && strncmp(text.data, "own:", 4) == 0)
         good = take_own(request, text.data + 4, text.length - 4);
     else

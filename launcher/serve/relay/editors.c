@@ -32,10 +32,7 @@ bool editor_tell(struct editor *editor, int64_t number, const char *method, json
 
 void editor_answer(struct editor *editor, const json_t *id, json_t *result) {
     struct buffer out = {0};
-    rpc_add_result_begin(&out, id);
-    rpc_add_json(&out, result);
-    rpc_add_result_end(&out);
-    json_decref(result);
+    rpc_add_result(&out, id, result);
     editor_send(editor, &out);
     buffer_finish(&out);
 }
