@@ -191,6 +191,18 @@ static void advise_end(const struct report *report, const struct os_identity *id
                  identity->pid);
 }
 
+/* While tether runs here it is taken for its own, unless it is known to be another user's. */
+static void add_hidden(struct report *report, const char *name,
+                       const struct os_port_holder *holder) {
+    const char *advice = "use other ports (--http-port, --ws-port)";
+    if (holder->user != OS_USER_UNKNOWN)
+        add(report, name, advice, "held by a process of user %u that the system does not show us",
+            (unsigned)holder->user);
+    else
+        add(report, name, report->is_held ? NULL : advice,
+            "held by a process that the system does not show us");
+}
+
 static void examine_port(struct report *report, uint16_t port) {
     struct os_port_holder holder;
     struct error err = {0};
@@ -206,8 +218,7 @@ static void examine_port(struct report *report, uint16_t port) {
         add(report, name, "use other ports (--http-port, --ws-port)", "%s%s", err.message,
             rc == UV_ENOMEM ? "; who has it cannot be told: out of memory" : "");
     } else if (holder.identity.pid == 0) {
-        add(report, name, "use other ports (--http-port, --ws-port)",
-            "held by a process of user %u that the system does not show us", (unsigned)holder.user);
+        add_hidden(report, name, &holder);
     } else if (!orphans_says_so(&report->orphans, &holder.identity) &&
                is_elsewhere(report, &holder, instance, place)) {
         add_elsewhere(report, name, &holder, instance, place);

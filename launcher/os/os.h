@@ -115,6 +115,7 @@ int os_process_session(const struct os_identity *identity, int64_t *session);
 /* Users are uids on POSIX and the last part of the SID on Windows. */
 int os_process_user(const struct os_identity *identity, uint32_t *user);
 uint32_t os_user_self(void);
+#define OS_USER_UNKNOWN UINT32_MAX /* where no user is told */
 
 /* A variable as it was when the process started. UV_ENOENT: not set. UV_ENOBUFS: longer than out.
  */

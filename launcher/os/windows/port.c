@@ -96,7 +96,7 @@ int os_port_holder(uint16_t port, struct os_port_holder *holder) {
     if (!holders.anybody)
         return UV_ENOENT;
     *holder = (struct os_port_holder){.identity = *identity,
-                                      .user = UINT32_MAX,
+                                      .user = OS_USER_UNKNOWN,
                                       .count = holders.count,
                                       .listening = holders.listening};
     if (identity->pid == 0)
