@@ -47,11 +47,17 @@ def pytest_sessionfinish():
             file.writelines(line + "\n" for line in SKIPS)
 
 
+@pytest.fixture
+def bystanders():
+    """Processes that a test may leave behind: those that were there."""
+    return harness.descendants_of(os.getpid())
+
+
 @pytest.fixture(autouse=True)
-def nothing_left(request):
+def nothing_left(request, bystanders):
     claimed = len(harness.claims)
     before = harness.open_fds()
-    allowed = harness.descendants_of(os.getpid())
+    allowed = bystanders
     yield
     for process in list(harness.Process.running):
         process.stop()
