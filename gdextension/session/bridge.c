@@ -169,18 +169,6 @@ static void on_welcome(struct bridge *bridge) {
     bridge->events->on_state(bridge->context, "connected", "");
 }
 
-/* The engine's strings cannot hold the character NUL, and JSON can. No call may stay unanswered. */
-static void refuse_nul(struct bridge *bridge, const char *text, size_t length) {
-    json_t *message = json_loadb(text, length, JSON_ALLOW_NUL, NULL);
-    int64_t id = message_number(message, "id", -1);
-    if (id >= 0 && message_text(message, "method")[0])
-        bridge_answer(
-            bridge, id,
-            bridge_failure("The arguments have the character NUL (\\u0000) in them, which "
-                           "no text in Godot can hold. Leave it out."));
-    json_decref(message);
-}
-
 static void on_message(void *context, struct websocket_client *client, char *text, size_t length) {
     struct bridge *bridge = context;
     /* What the server has let through, a NUL in a text too, is to be understood and answered. */
@@ -188,8 +176,6 @@ static void on_message(void *context, struct websocket_client *client, char *tex
     const char *method = message_text(message, "method");
     int64_t id = message_number(message, "id", -1);
     (void)client;
-    if (!message)
-        refuse_nul(bridge, text, length);
     if (strcmp(method, "tools/call") == 0 && id >= 0)
         take_call(bridge, id, take_member(message, "params"));
     else if (strcmp(method, "notifications/cancelled") == 0)
