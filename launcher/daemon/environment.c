@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "buffer.h"
 #include "os/os_loop.h"
 
 /* ---- the environment ---- */
@@ -56,26 +56,25 @@ struct replacement {
 
 enum { REPLACEMENTS = 4 };
 
+/* NULL without memory. */
 static char *replace_all(const char *word, const struct replacement *table) {
-    size_t capacity = strlen(word) * 4 + 1, used = 0; /* the longest value is 20, for 11 or more */
-    char *out = memory_resize(NULL, capacity);
-    while (out && *word) {
+    struct buffer out = {0};
+    buffer_add_literal(&out, ""); /* the word may be empty */
+    while (*word) {
         const struct replacement *found = NULL;
         for (int i = 0; i < REPLACEMENTS && *word == '{'; i++)
             if (strncmp(word, table[i].name, strlen(table[i].name)) == 0)
                 found = &table[i];
-        if (found) {
-            size_t length = strlen(found->value);
-            memcpy(out + used, found->value, length);
-            used += length;
-            word += strlen(found->name);
-        } else {
-            out[used++] = *word++;
-        }
+        if (found)
+            buffer_add_text(&out, found->value);
+        else
+            buffer_add_char(&out, *word);
+        word += found ? strlen(found->name) : 1;
     }
-    if (out)
-        out[used] = 0;
-    return out;
+    if (!out.failed)
+        return out.data;
+    buffer_finish(&out);
+    return NULL;
 }
 
 void command_build(struct text_list *list, const struct server_start *start) {
