@@ -40,14 +40,6 @@ static void on_timer(uv_timer_t *timer) {
 
 /* ---- opening ---- */
 
-int client_dir(struct os_dir *dir, const struct options *options, bool create, struct error *err) {
-    char path[OS_PATH_MAX], instance[OPTIONS_INSTANCE_MAX];
-    int rc;
-    options_instance(options, instance);
-    rc = os_instance_path(options->state_dir, instance, path, sizeof path, err);
-    return rc < 0 ? rc : os_dir_open(dir, path, create, err);
-}
-
 static int nobody(const struct options *options, struct error *err) {
     return error_set(err, UV_ENOENT,
                      "no tether runs for ports %u and %u; `tether launch -- COMMAND` starts one",
@@ -58,7 +50,7 @@ int client_init(struct client *client, const struct options *options, struct err
     static const struct daemon_client_events events = {on_opened, on_heard, on_lost};
     struct os_dir dir;
     char endpoint[OS_ENDPOINT_MAX];
-    int rc = client_dir(&dir, options, false, err);
+    int rc = options_dir(options, &dir, false, err);
     if (rc == UV_ENOENT)
         return nobody(options, err);
     if (rc < 0)

@@ -59,7 +59,4 @@ json_t *client_request(struct client *client, json_t *request, int64_t limit_ms)
 /* Waits until the daemon closes the connection; false if it has not in time. */
 bool client_wait_closed(struct client *client, int64_t limit_ms);
 
-/* Opens the directory of the instance, without making it. */
-int client_dir(struct os_dir *dir, const struct options *options, bool create, struct error *err);
-
 #endif

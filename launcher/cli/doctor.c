@@ -89,7 +89,7 @@ static void examine_last(struct report *report) {
 static void examine_place(struct report *report) {
     struct error err = {0};
     struct os_dir dir;
-    int rc = client_dir(&dir, report->options, false, &err);
+    int rc = options_dir(report->options, &dir, false, &err);
     if (rc == 0)
         orphans_init(&report->orphans, report->options, &dir);
     else
@@ -323,7 +323,7 @@ int command_sweep(const struct options *options) {
     struct error err = {0};
     struct os_dir dir;
     os_handle lock;
-    int rc = client_dir(&dir, options, false, &err);
+    int rc = options_dir(options, &dir, false, &err);
     if (rc == UV_ENOENT) {
         puts("nothing to sweep: nothing has run for these ports");
         return EXIT_FINE;

@@ -38,7 +38,7 @@ json_t *last_run(const struct options *options) {
     char instance[OPTIONS_INSTANCE_MAX];
     struct os_dir dir;
     json_t *state = NULL, *last = NULL;
-    if (client_dir(&dir, options, false, NULL) < 0)
+    if (options_dir(options, &dir, false, NULL) < 0)
         return NULL;
     options_instance(options, instance);
     if (!place_is_taken(&dir))

@@ -44,7 +44,7 @@ struct launch {
 static void control_path(const struct launch *launch, char path[OS_ENDPOINT_MAX]) {
     struct os_dir dir;
     path[0] = 0;
-    if (client_dir(&dir, &launch->options, false, NULL) == 0) {
+    if (options_dir(&launch->options, &dir, false, NULL) == 0) {
         os_control_name(&dir, false, path, NULL);
         os_dir_finish(&dir);
     }
@@ -429,7 +429,7 @@ static enum outcome try_instance(struct launch *launch) {
     struct os_dir dir;
     os_handle lock;
     enum outcome outcome;
-    int rc = client_dir(&dir, &launch->options, true, &err);
+    int rc = options_dir(&launch->options, &dir, true, &err);
     if (rc < 0)
         return give_up(launch, EXIT_FAILED, err.message);
     rc = place_take(&lock, &dir, &err);

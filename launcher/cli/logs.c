@@ -25,7 +25,7 @@ static void print_line(void *context, const char *line, size_t length) {
 static int print_tail(const struct options *options) {
     struct error err = {0};
     struct os_dir dir;
-    int rc = client_dir(&dir, options, false, &err);
+    int rc = options_dir(options, &dir, false, &err);
     if (rc == UV_ENOENT)
         error_set(&err, rc, "nothing has run for ports %u and %u, so there is no log",
                   (unsigned)options->http_port, (unsigned)options->ws_port);

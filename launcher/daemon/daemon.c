@@ -186,6 +186,7 @@ static void start_server(struct daemon *daemon) {
         .token = daemon->token,
     };
     struct server_facts *facts = &daemon->facts;
+    struct error err;
     if (daemon->life.owner_liveness != LIFECYCLE_DEAD)
         start.owner = daemon->life.owner;
     facts->started_at = os_clock_ms();
@@ -193,10 +194,8 @@ static void start_server(struct daemon *daemon) {
     facts->failure = (struct error){0};
     json_decref(facts->command);
     facts->command = command_words(&start);
-    if (ports_prepare(&daemon->ports, &facts->failure) < 0) {
-        struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
-                                        .failure = port_failure(facts->failure.code)};
-        daemon_feed(daemon, &event, NULL);
+    if (ports_prepare(&daemon->ports, &err) < 0) {
+        daemon_server_unstarted(daemon, port_failure(err.code), &err);
         return;
     }
     daemon->ready_early = false;
@@ -292,9 +291,7 @@ static void carry_out(struct daemon *daemon, struct control_call *caller) {
 /* ---- events ---- */
 
 static void on_timer(uv_timer_t *timer) {
-    struct lifecycle_event event = {.kind = LIFECYCLE_ON_TIMER};
-    struct daemon *daemon = timer->data;
-    daemon_feed(daemon, &event, NULL);
+    daemon_feed_kind(timer->data, LIFECYCLE_ON_TIMER);
 }
 
 static void set_timer(struct daemon *daemon) {
@@ -376,7 +373,7 @@ void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
     set_timer(daemon);
 }
 
-static void feed_kind(struct daemon *daemon, enum lifecycle_event_kind kind) {
+void daemon_feed_kind(struct daemon *daemon, enum lifecycle_event_kind kind) {
     struct lifecycle_event event = {.kind = kind};
     daemon_feed(daemon, &event, NULL);
 }
@@ -386,27 +383,24 @@ static void on_ready(void *context) {
     if (daemon->supervisor.server.pid == 0)
         daemon->ready_early = true;
     else
-        feed_kind(daemon, LIFECYCLE_ON_READY);
+        daemon_feed_kind(daemon, LIFECYCLE_ON_READY);
 }
 
-static void on_started(void *context) {
-    struct daemon *daemon = context;
+void daemon_server_started(struct daemon *daemon) {
     log_say(&daemon->log, "server started: process %lld", (long long)daemon->supervisor.server.pid);
     daemon_write_state(daemon);
     if (daemon->ready_early)
-        feed_kind(daemon, LIFECYCLE_ON_READY);
+        daemon_feed_kind(daemon, LIFECYCLE_ON_READY);
 }
 
-static void on_unstarted(void *context, const struct error *why) {
-    struct daemon *daemon = context;
-    struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED,
-                                    .failure = LIFECYCLE_FAILURE_SPAWN};
+void daemon_server_unstarted(struct daemon *daemon, enum lifecycle_failure failure,
+                             const struct error *why) {
+    struct lifecycle_event event = {.kind = LIFECYCLE_ON_UNSTARTED, .failure = failure};
     daemon->facts.failure = *why;
     daemon_feed(daemon, &event, NULL);
 }
 
-static void on_exited(void *context, const struct os_exit *how) {
-    struct daemon *daemon = context;
+void daemon_server_exited(struct daemon *daemon, const struct os_exit *how) {
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_EXIT,
                                     .success = !how->by_signal && how->value == 0};
     char text[96];
@@ -418,28 +412,20 @@ static void on_exited(void *context, const struct os_exit *how) {
     daemon_feed(daemon, &event, NULL);
 }
 
-static void on_drained(void *context) {
-    feed_kind(context, LIFECYCLE_ON_DRAINED);
-}
-
-static void on_emptied(void *context) {
-    feed_kind(context, LIFECYCLE_ON_TREE_EMPTY);
-}
-
 /* A daemon in the background has no terminal that could go. */
 static void on_wish(void *context, enum os_wish wish) {
     struct daemon *daemon = context;
     if (wish == OS_WISH_USER1 || wish == OS_WISH_USER2)
         os_tree_forward(daemon->supervisor.tree, wish);
     else if (wish != OS_WISH_HANGUP || daemon->foreground)
-        feed_kind(daemon, LIFECYCLE_ON_SIGNAL);
+        daemon_feed_kind(daemon, LIFECYCLE_ON_SIGNAL);
 }
 
 static void on_parent_end(void *context, const struct os_identity *identity) {
     struct daemon *daemon = context;
     log_say(&daemon->log, "the program that started this (process %lld) is gone",
             (long long)identity->pid);
-    feed_kind(daemon, LIFECYCLE_ON_PARENT);
+    daemon_feed_kind(daemon, LIFECYCLE_ON_PARENT);
 }
 
 /* ---- beginning ---- */
@@ -486,12 +472,9 @@ static int know_self(struct daemon *daemon, struct error *err) {
 }
 
 static int open_place(struct daemon *daemon, struct error *err) {
-    char path[OS_PATH_MAX];
     int rc;
     options_instance(daemon->options, daemon->instance);
-    rc = os_instance_path(daemon->options->state_dir, daemon->instance, path, sizeof path, err);
-    if (rc == 0)
-        rc = os_dir_open(&daemon->dir, path, true, err);
+    rc = options_dir(daemon->options, &daemon->dir, true, err);
     if (rc < 0)
         return rc;
     if (daemon->options->lock_handle >= 0) {
@@ -536,8 +519,6 @@ static void redirect_stdio(const struct daemon *daemon) {
 }
 
 static int open_all(struct daemon *daemon, struct error *err) {
-    static const struct supervisor_events events = {on_started, on_unstarted, on_exited, on_drained,
-                                                    on_emptied};
     int rc = uv_loop_init(&daemon->loop);
     if (rc < 0)
         return error_set(err, rc, "cannot start: %s", uv_strerror(rc));
@@ -559,7 +540,7 @@ static int open_all(struct daemon *daemon, struct error *err) {
                           daemon);
     if (rc < 0)
         return error_set(err, rc, "cannot start: %s", uv_strerror(rc));
-    rc = supervisor_init(&daemon->supervisor, &daemon->loop, &daemon->log, &events, daemon);
+    rc = supervisor_init(&daemon->supervisor, daemon);
     if (rc < 0)
         return error_set(err, rc, "cannot supervise processes: %s", uv_strerror(rc));
     daemon->opened = true; /* what finish_handles closes is there from here on */
@@ -618,6 +599,16 @@ static void say_no_memory(void *context) {
         report_briefly((os_handle)options->result_handle, options, 1, 0);
 }
 
+static void release(struct daemon *daemon) {
+    if (daemon->opened)
+        log_finish(&daemon->log);
+    os_handle_close(&daemon->lock);
+    os_dir_finish(&daemon->dir);
+    json_decref(daemon->facts.command);
+    json_decref(daemon->above);
+    free(daemon);
+}
+
 static int fail_early(struct daemon *daemon, const struct error *err) {
     daemon->ended = true;
     if (daemon->opened) {
@@ -628,13 +619,7 @@ static int fail_early(struct daemon *daemon, const struct error *err) {
     report_result(daemon, 1, err->message);
     if (daemon->foreground)
         fprintf(stderr, "tether: %s\n", err->message);
-    if (daemon->opened)
-        log_finish(&daemon->log);
-    os_dir_finish(&daemon->dir);
-    os_handle_close(&daemon->lock);
-    json_decref(daemon->facts.command);
-    json_decref(daemon->above);
-    free(daemon);
+    release(daemon);
     return 1;
 }
 
@@ -660,11 +645,6 @@ int daemon_run(const struct options *options, bool foreground) {
     uv_run(&daemon->loop, UV_RUN_DEFAULT);
     uv_loop_close(&daemon->loop);
     code = lifecycle_exit_code(&daemon->life);
-    log_finish(&daemon->log);
-    os_handle_close(&daemon->lock);
-    os_dir_finish(&daemon->dir);
-    json_decref(daemon->facts.command);
-    json_decref(daemon->above);
-    free(daemon);
+    release(daemon);
     return code;
 }

@@ -91,6 +91,16 @@ int daemon_run(const struct options *options, bool foreground);
 void daemon_feed(struct daemon *daemon, const struct lifecycle_event *event,
                  struct control_call *caller);
 
+/* The same for an event that is nothing but its kind. */
+void daemon_feed_kind(struct daemon *daemon, enum lifecycle_event_kind kind);
+
+/* What the supervisor has to tell. A run begins with `started` or `unstarted`; after `unstarted`
+ * nothing of it is left, after `started` come `exited` and then LIFECYCLE_ON_TREE_EMPTY. */
+void daemon_server_started(struct daemon *daemon);
+void daemon_server_unstarted(struct daemon *daemon, enum lifecycle_failure failure,
+                             const struct error *why);
+void daemon_server_exited(struct daemon *daemon, const struct os_exit *how);
+
 /* At the next turn of the loop, the state is put into its file. */
 void daemon_write_state(struct daemon *daemon);
 

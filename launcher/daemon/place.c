@@ -95,12 +95,9 @@ static void check(struct daemon *daemon);
 
 /* Takes the lock anew, in the directory that the instance has now. */
 static int regain_lock(struct daemon *daemon, struct error *err) {
-    char path[OS_PATH_MAX];
     struct os_dir dir = {.handle = OS_NO_HANDLE};
-    os_handle lock = OS_NO_HANDLE;
-    int rc = os_instance_path(daemon->options->state_dir, daemon->instance, path, sizeof path, err);
-    if (rc == 0)
-        rc = os_dir_open(&dir, path, true, err);
+    os_handle lock;
+    int rc = options_dir(daemon->options, &dir, true, err);
     if (rc == 0)
         rc = os_lock_take(&lock, &dir, "lock", err);
     if (rc < 0) {

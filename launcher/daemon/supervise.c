@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "daemon.h"
 #include "memory.h"
 #include "must.h"
 #include "os/os_pipe.h"
@@ -37,7 +38,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
 static void on_output(uv_stream_t *pipe, ssize_t count, const uv_buf_t *buf) {
     struct supervisor_stream *stream = pipe->data;
     if (count > 0)
-        log_server_output(stream->supervisor->log, stream->kind, buf->base, (size_t)count);
+        log_server_output(&stream->supervisor->daemon->log, stream->kind, buf->base, (size_t)count);
     else if (count < 0)
         stream_close(stream->supervisor, stream->kind == LOG_STDERR);
 }
@@ -47,7 +48,7 @@ static int stream_open(struct supervisor *supervisor, int index, os_handle *writ
     int rc;
     if (!stream)
         return UV_ENOMEM;
-    rc = os_pipe_reader(supervisor->loop, &stream->pipe, write_end);
+    rc = os_pipe_reader(&supervisor->daemon->loop, &stream->pipe, write_end);
     stream->pipe.data = stream;
     stream->supervisor = supervisor;
     stream->kind = index == 0 ? LOG_STDOUT : LOG_STDERR;
@@ -64,7 +65,7 @@ static void stream_drain(struct supervisor *supervisor, int index) {
     while (stream && count > 0 && total < LAST_WORDS) {
         count = os_pipe_read_now(&stream->pipe, buffer, sizeof supervisor->buffer);
         if (count > 0)
-            log_server_output(supervisor->log, stream->kind, buffer, (size_t)count);
+            log_server_output(&supervisor->daemon->log, stream->kind, buffer, (size_t)count);
         total += count;
     }
 }
@@ -75,7 +76,7 @@ static void on_started(void *context, const struct os_identity *root) {
     struct supervisor *supervisor = context;
     must(root->pid > 0);
     supervisor->server = *root;
-    supervisor->events->started(supervisor->context);
+    daemon_server_started(supervisor->daemon);
 }
 
 static void on_exited(void *context, const struct os_exit *how) {
@@ -84,12 +85,12 @@ static void on_exited(void *context, const struct os_exit *how) {
     supervisor->server.pid = 0;
     stream_drain(supervisor, 0);
     stream_drain(supervisor, 1);
-    supervisor->events->exited(supervisor->context, how);
+    daemon_server_exited(supervisor->daemon, how);
 }
 
 static void on_drained(void *context) {
-    struct supervisor *supervisor = context;
-    supervisor->events->drained(supervisor->context);
+    const struct supervisor *supervisor = context;
+    daemon_feed_kind(supervisor->daemon, LIFECYCLE_ON_DRAINED);
 }
 
 static void run_over(struct supervisor *supervisor) {
@@ -98,25 +99,25 @@ static void run_over(struct supervisor *supervisor) {
         stream_drain(supervisor, i);
         stream_close(supervisor, i);
     }
-    log_server_end(supervisor->log);
+    log_server_end(&supervisor->daemon->log);
     supervisor_close_stdin(supervisor);
 }
 
 static void on_unstarted(void *context, const struct error *why) {
     struct supervisor *supervisor = context;
     run_over(supervisor);
-    supervisor->events->unstarted(supervisor->context, why);
+    daemon_server_unstarted(supervisor->daemon, LIFECYCLE_FAILURE_SPAWN, why);
 }
 
 static void on_emptied(void *context) {
     struct supervisor *supervisor = context;
     run_over(supervisor);
-    supervisor->events->emptied(supervisor->context);
+    daemon_feed_kind(supervisor->daemon, LIFECYCLE_ON_TREE_EMPTY);
 }
 
 static void on_said(void *context, const char *text) {
-    struct supervisor *supervisor = context;
-    log_say(supervisor->log, "%s", text);
+    const struct supervisor *supervisor = context;
+    log_say(&supervisor->daemon->log, "%s", text);
 }
 
 /* ---- starting ---- */
@@ -160,7 +161,7 @@ static int start_tree(struct supervisor *supervisor, const struct server_start *
 void supervisor_start(struct supervisor *supervisor, const struct server_start *start,
                       const os_handle *listeners, size_t listener_count) {
     struct error err = {0};
-    log_server_begin(supervisor->log);
+    log_server_begin(&supervisor->daemon->log);
     if (start_tree(supervisor, start, listeners, listener_count, &err) < 0)
         on_unstarted(supervisor, &err);
 }
@@ -171,16 +172,12 @@ void supervisor_close_stdin(struct supervisor *supervisor) {
     os_handle_close(&supervisor->stdin_handle);
 }
 
-int supervisor_init(struct supervisor *supervisor, uv_loop_t *loop, struct log *log,
-                    const struct supervisor_events *events, void *context) {
-    static const struct os_tree_events tree_events = {on_started, on_unstarted, on_exited,
-                                                      on_drained, on_emptied,   on_said};
-    supervisor->loop = loop;
-    supervisor->log = log;
-    supervisor->events = events;
-    supervisor->context = context;
+int supervisor_init(struct supervisor *supervisor, struct daemon *daemon) {
+    static const struct os_tree_events events = {on_started, on_unstarted, on_exited,
+                                                 on_drained, on_emptied,   on_said};
+    supervisor->daemon = daemon;
     supervisor->stdin_handle = OS_NO_HANDLE;
-    return os_tree_create(&supervisor->tree, loop, &tree_events, supervisor);
+    return os_tree_create(&supervisor->tree, &daemon->loop, &events, supervisor);
 }
 
 void supervisor_finish(struct supervisor *supervisor) {

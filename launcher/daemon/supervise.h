@@ -5,28 +5,13 @@
 #ifndef TETHER_DAEMON_SUPERVISE_H
 #define TETHER_DAEMON_SUPERVISE_H
 
-#include <uv.h>
-
 #include "environment.h"
-#include "log.h"
 #include "os/os_tree.h"
 
-/* What the daemon is told. A run begins with `started` or `unstarted`; after `unstarted` nothing of
- * it is left, after `started` come `exited` and then `emptied`. */
-struct supervisor_events {
-    void (*started)(void *context);
-    void (*unstarted)(void *context, const struct error *why);
-    void (*exited)(void *context, const struct os_exit *how);
-    void (*drained)(void *context); /* perhaps: see os_tree_events */
-    void (*emptied)(void *context);
-};
+struct daemon;
 
 struct supervisor {
-    uv_loop_t *loop;
-    struct log *log;
-    const struct supervisor_events *events;
-    void *context;
-
+    struct daemon *daemon;
     struct os_tree *tree; /* to be asked to end, to be killed, to be passed wishes */
     struct supervisor_stream *streams[2]; /* stdout and stderr */
     os_handle stdin_handle;
@@ -34,11 +19,9 @@ struct supervisor {
     char buffer[65536];
 };
 
-/* The loop, the log and the events are borrowed. */
-int supervisor_init(struct supervisor *supervisor, uv_loop_t *loop, struct log *log,
-                    const struct supervisor_events *events, void *context);
+int supervisor_init(struct supervisor *supervisor, struct daemon *daemon);
 
-/* Starts the server; the events tell the rest, that it cannot be started at once. Nothing of an
+/* Starts the server; the daemon is told the rest, also that it cannot be started. Nothing of an
  * earlier run may be left. */
 void supervisor_start(struct supervisor *supervisor, const struct server_start *start,
                       const os_handle *listeners, size_t listener_count);

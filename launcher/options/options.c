@@ -8,7 +8,6 @@
 #include <uv.h>
 
 #include "nearest.h"
-#include "os/os.h"
 
 enum { PAIRS_MOST = 100 };
 
@@ -431,6 +430,14 @@ int options_check_owner(const struct options *options, struct error *err) {
 void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]) {
     snprintf(out, OPTIONS_INSTANCE_MAX, "%u-%u", (unsigned)options->http_port,
              (unsigned)options->ws_port);
+}
+
+int options_dir(const struct options *options, struct os_dir *dir, bool create, struct error *err) {
+    char path[OS_PATH_MAX], instance[OPTIONS_INSTANCE_MAX];
+    int rc;
+    options_instance(options, instance);
+    rc = os_instance_path(options->state_dir, instance, path, sizeof path, err);
+    return rc < 0 ? rc : os_dir_open(dir, path, create, err);
 }
 
 bool options_next_pair(struct options *options) {

@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "lifecycle/lifecycle.h"
+#include "os/os.h"
 
 #define OPTIONS_MAX_ALIASES  8
 #define OPTIONS_INSTANCE_MAX 16
@@ -72,6 +73,9 @@ int options_check_owner(const struct options *options, struct error *err);
 
 /* The name of the instance, "8000-9500". */
 void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]);
+
+/* Opens the directory of the instance, as os_dir_open. */
+int options_dir(const struct options *options, struct os_dir *dir, bool create, struct error *err);
 
 /* With --ports auto: goes on to the next pair of ports. False when there is none, or ports are
  * fixed.
