@@ -59,8 +59,9 @@ static bool parse_row(const char *line, struct tcp_row *row) {
     return true;
 }
 
-/* Returns 1 when fn wants no more. A table that is not there has no rows: no IPv6 here. */
-static int read_table(const char *path, tcp_row_fn fn, void *arg, bool *present) {
+/* Passes on the rows of this port that the loopback leads to, or of port 0 all. Returns 1 when fn
+ * wants no more. A table that is not there has no rows: no IPv6 here. */
+static int read_table(const char *path, uint16_t port, tcp_row_fn fn, void *arg, bool *present) {
     char line[512];
     int rc = 0;
     FILE *file = fopen(path, "re");
@@ -69,7 +70,10 @@ static int read_table(const char *path, tcp_row_fn fn, void *arg, bool *present)
     *present = true;
     while (rc == 0 && fgets(line, sizeof line, file)) {
         struct tcp_row row;
-        if (parse_row(line, &row) && !fn(&row, arg))
+        bool is_meant =
+            parse_row(line, &row) &&
+            (port == 0 || (row.local.port == port && is_reached_by_loopback(&row.local.address)));
+        if (is_meant && !fn(&row, arg))
             rc = 1;
     }
     if (rc == 0 && ferror(file))
@@ -78,30 +82,16 @@ static int read_table(const char *path, tcp_row_fn fn, void *arg, bool *present)
     return rc;
 }
 
-static int read_tables(tcp_row_fn fn, void *arg, bool *present) {
-    int rc = read_table("/proc/net/tcp", fn, arg, present);
+static int read_tables(uint16_t port, tcp_row_fn fn, void *arg, bool *present) {
+    int rc = read_table("/proc/net/tcp", port, fn, arg, present);
     if (rc == 0)
-        rc = read_table("/proc/net/tcp6", fn, arg, present);
+        rc = read_table("/proc/net/tcp6", port, fn, arg, present);
     return rc < 0 ? rc : 0;
 }
 
-struct port_filter {
-    uint16_t port;
-    tcp_row_fn fn;
-    void *arg;
-};
-
-static bool filter_port(const struct tcp_row *row, void *arg) {
-    const struct port_filter *filter = arg;
-    if (row->local.port != filter->port || !is_reached_by_loopback(&row->local.address))
-        return true;
-    return filter->fn(row, filter->arg);
-}
-
 int tcp_table_each(uint16_t port, tcp_row_fn fn, void *arg) {
-    struct port_filter filter = {.port = port, .fn = fn, .arg = arg};
     bool present = false;
-    return read_tables(filter_port, &filter, &present);
+    return read_tables(port, fn, arg, &present);
 }
 
 struct search {
@@ -126,7 +116,7 @@ static bool compare_row(const struct tcp_row *row, void *arg) {
 int tcp_table_find(const struct tcp_end *local, const struct tcp_end *remote, struct tcp_row *row) {
     struct search search = {.local = local, .remote = remote, .row = row};
     bool present = false;
-    int rc = read_tables(compare_row, &search, &present);
+    int rc = read_tables(0, compare_row, &search, &present);
     if (rc == 0 && !present)
         return -ENOSYS;
     return rc == 0 && !search.found ? -ENOENT : rc;
