@@ -140,7 +140,6 @@ static _Noreturn void daemon_main(const struct harness_options *options, int con
         .words = options->words,
         .environment =
             options->environment ? options->environment : (const char *const *)environment.items,
-        .directory = options->directory,
         .stdio = {OS_NO_HANDLE, output, STDERR_FILENO},
         .listeners = options->listeners,
         .listener_names = options->listener_names,

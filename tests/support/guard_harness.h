@@ -24,7 +24,6 @@ struct harness_record {
 struct harness_options {
     const char *const *words;
     const char *const *environment; /* NULL: our own */
-    const char *directory;
     const os_handle *listeners;
     const char *listener_names;
     size_t listener_count;

@@ -28,13 +28,6 @@ int os_fork_waking(void) {
     return fork_with(SIGCONT);
 }
 
-int os_follow_parent(int parent) {
-    if (prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0) < 0)
-        return -errno;
-    /* If it died before the line above took effect, no signal will ever come. */
-    return getppid() == parent ? 0 : -ESRCH;
-}
-
 int os_wait(int pid, int *status) {
     pid_t done;
     do {
@@ -75,17 +68,4 @@ void posix_close_from(int first) {
 
 void os_refuse_tracers(void) {
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-}
-
-void os_set_name(const char *name) {
-    prctl(PR_SET_NAME, name, 0, 0, 0);
-}
-
-int os_process_start(int pid, uint64_t *start) {
-    struct proc_stat stat;
-    int result = procfs_read_stat(pid, &stat);
-
-    if (result == 0)
-        *start = stat.start;
-    return result;
 }

@@ -15,10 +15,6 @@ int os_fork(void);
  * for with os_wait only. */
 int os_fork_waking(void);
 
-/* For such a child: be continued, too, if the parent dies while this process is stopped. Returns
- * -ESRCH if the parent is dead already. */
-int os_follow_parent(int parent);
-
 /* Waits for this child, whatever its kind, and blocks until it is dead. Returns 0 or -errno;
  * status is as from waitpid() and may be NULL. */
 int os_wait(int pid, int *status);
@@ -26,11 +22,5 @@ int os_wait(int pid, int *status);
 /* From now on only who may trace everybody may trace this process: the server, which is of the same
  * user, could hold its guard still for ever. Ends with exec. */
 void os_refuse_tracers(void);
-
-/* The name that ps shows; cut where the platform's limit is. */
-void os_set_name(const char *name);
-
-/* The start token that makes a pid unique. Also answers for a zombie. */
-int os_process_start(int pid, uint64_t *start);
 
 #endif

@@ -2,7 +2,6 @@
 #include "guard.h"
 
 #include "fork.h"
-#include "guard_plan.h"
 
 #include <errno.h>
 #include <signal.h>

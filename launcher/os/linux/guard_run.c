@@ -6,7 +6,7 @@
  * are blocked at all other times and have an empty handler: that pselect() was interrupted is all
  * the news there is, and each turn looks at everything. All other signals stay blocked, so that
  * Ctrl-C or a hang-up on the daemon's terminal cannot take away the one who cleans up. */
-#include "guard_plan.h"
+#include "guard.h"
 
 #include "fork.h"
 #include "os/posix/posix.h"
@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -223,14 +224,23 @@ static void be_interrupted(int signal) {
     (void)signal;
 }
 
+/* Be continued, too, if the parent dies while this process is stopped. -ESRCH: it is dead already.
+ */
+static int follow_parent(int parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0) < 0)
+        return -errno;
+    /* If it died before the line above took effect, no signal will ever come. */
+    return getppid() == parent ? 0 : -ESRCH;
+}
+
 /* Everything that has to be true before the first process of the tree exists. */
 static int settle(const struct guard_plan *plan) {
     struct sigaction action = {.sa_handler = be_interrupted, .sa_flags = SA_NOCLDSTOP};
-    int result = os_follow_parent(plan->daemon);
+    int result = follow_parent(plan->daemon);
 
     if (result == 0)
         result = tree_adopt_orphans();
-    os_set_name("server-guard");
+    prctl(PR_SET_NAME, "server-guard", 0, 0, 0);
     os_refuse_tracers();
     setsid(); /* a kill of the daemon's whole group does not reach us */
     sigfillset(&action.sa_mask);
@@ -273,6 +283,7 @@ static int keep_descriptors(struct guard_process *guard) {
 }
 
 static void fork_server(struct guard_process *guard) {
+    struct proc_stat stat;
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -287,8 +298,8 @@ static void fork_server(struct guard_process *guard) {
     if (guard->root < 0) {
         report_failure(guard, (struct program_failure){PROGRAM_STEP_FORK, -guard->root});
         guard->root = 0;
-    } else {
-        os_process_start(guard->root, &guard->root_start);
+    } else if (procfs_read_stat(guard->root, &stat) == 0) {
+        guard->root_start = stat.start;
     }
 }
 

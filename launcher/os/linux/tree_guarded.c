@@ -34,10 +34,10 @@ struct os_tree {
 
     bool running; /* something of the current run may be left */
     struct guard guard;
-    struct channel *channel; /* the guard's reports */
-    struct os_identity root; /* pid 0: its end has been told, or it was never started */
-    struct error unstarted;  /* code 0: it was started */
-    char command[OS_PATH_MAX], directory[OS_PATH_MAX]; /* of the run, for its errors */
+    struct channel *channel;   /* the guard's reports */
+    struct os_identity root;   /* pid 0: its end has been told, or it was never started */
+    struct error unstarted;    /* code 0: it was started */
+    char command[OS_PATH_MAX]; /* of the run, for its errors */
 };
 
 static void free_data(uv_handle_t *handle) {
@@ -118,7 +118,7 @@ static void on_guard_event(struct os_tree *tree, const struct guard_event *event
         tree->events->started(tree->context, &tree->root);
         break;
     case GUARD_EXEC_FAILED:
-        program_explain(&event->failure, tree->command, tree->directory, &tree->unstarted);
+        program_explain(&event->failure, tree->command, &tree->unstarted);
         break;
     case GUARD_ROOT_EXITED:
         root_exited(tree, &event->exit);
@@ -185,8 +185,6 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
     tree->root = (struct os_identity){0};
     tree->unstarted = (struct error){0};
     snprintf(tree->command, sizeof tree->command, "%s", spec->words[0]);
-    snprintf(tree->directory, sizeof tree->directory, "%s",
-             spec->directory ? spec->directory : ".");
     return 0;
 }
 

@@ -56,8 +56,8 @@ struct os_tree {
     struct news *news;      /* NULL: it has been told how exec went */
     bool root_gone;         /* dead, and not collected */
     bool asked, drained, killed;
-    struct error unstarted;                            /* code 0: it was started */
-    char command[OS_PATH_MAX], directory[OS_PATH_MAX]; /* of the run, for its errors */
+    struct error unstarted;    /* code 0: it was started */
+    char command[OS_PATH_MAX]; /* of the run, for its errors */
 };
 
 /* ---- the list ---- */
@@ -129,7 +129,7 @@ static void note_exec(struct os_tree *tree) {
     tree->news = NULL;
     uv_close((uv_handle_t *)&news->poll, free_news);
     if (got == (ssize_t)sizeof failure)
-        program_explain(&failure, tree->command, tree->directory, &tree->unstarted);
+        program_explain(&failure, tree->command, &tree->unstarted);
     else
         tree->events->started(tree->context, &tree->root);
 }
@@ -281,8 +281,7 @@ static int start_root(struct os_tree *tree, const struct os_tree_spec *spec, str
         rc = fork_program(&plan, write_end);
         close(write_end);
         if (rc < 0)
-            program_explain(&(struct program_failure){PROGRAM_STEP_FORK, -rc}, spec->words[0], "",
-                            err);
+            program_explain(&(struct program_failure){PROGRAM_STEP_FORK, -rc}, spec->words[0], err);
     }
     program_plan_finish(&plan);
     return rc;
@@ -302,8 +301,6 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
     tree->root_gone = tree->asked = tree->drained = tree->killed = false;
     tree->unstarted = (struct error){0};
     snprintf(tree->command, sizeof tree->command, "%s", spec->words[0]);
-    snprintf(tree->directory, sizeof tree->directory, "%s",
-             spec->directory ? spec->directory : ".");
     watch(tree, pid);
     uv_timer_start(&tree->timer, on_timer, 0, 0); /* it may have ended before it was watched */
     return 0;

@@ -221,16 +221,13 @@ _Noreturn void program_become(struct program_plan *plan, int failure_pipe) {
     reset_signals();
     if (plan->listen_pid)
         snprintf(plan->listen_pid, PID_DIGITS + 1, "%d", (int)getpid());
-    if (plan->spec->directory && chdir(plan->spec->directory) < 0)
-        fail(failure_pipe, PROGRAM_STEP_DIRECTORY);
     execute(plan);
     fail(failure_pipe, PROGRAM_STEP_EXEC);
 }
 
 /* ---- what went wrong ---- */
 
-int program_explain(const struct program_failure *failure, const char *command,
-                    const char *directory, struct error *err) {
+int program_explain(const struct program_failure *failure, const char *command, struct error *err) {
     const char *reason = strerror(failure->error);
 
     switch (failure->step) {
@@ -244,10 +241,6 @@ int program_explain(const struct program_failure *failure, const char *command,
                          "cannot start %s: its pipes and sockets cannot be set up: %s; raise the "
                          "limit of open files",
                          command, reason);
-    case PROGRAM_STEP_DIRECTORY:
-        return error_set(err, -failure->error,
-                         "cannot start %s in the directory %s: %s; check the directory", command,
-                         directory, reason);
     default:
         return error_set(err, -failure->error,
                          "cannot start %s: %s; check the path, its execute permission and PATH",

@@ -26,7 +26,6 @@ enum program_step {
     PROGRAM_STEP_NONE = 0,
     PROGRAM_STEP_FORK,
     PROGRAM_STEP_DESCRIPTORS,
-    PROGRAM_STEP_DIRECTORY,
     PROGRAM_STEP_EXEC
 };
 
@@ -45,7 +44,6 @@ void program_plan_finish(struct program_plan *plan);
 _Noreturn void program_become(struct program_plan *plan, int failure_pipe);
 
 /* An error that names the command, the reason and what to do. Returns its code. */
-int program_explain(const struct program_failure *failure, const char *command,
-                    const char *directory, struct error *err);
+int program_explain(const struct program_failure *failure, const char *command, struct error *err);
 
 #endif

@@ -205,12 +205,11 @@ static void fill_environment(struct text_list *list, const struct os_tree_spec *
 }
 
 static int start_in_job(struct os_tree *tree, const struct os_tree_spec *spec,
-                        const wchar_t *program, wchar_t *command_line, const wchar_t *directory,
+                        const wchar_t *program, wchar_t *command_line,
                         PROCESS_INFORMATION *started) {
     struct text_list environment = {0};
     struct start_spec start = {.program = program,
                                .command_line = command_line,
-                               .directory = directory,
                                .handed = spec->listeners,
                                .handed_count = spec->listener_count,
                                .job = tree->job};
@@ -239,13 +238,9 @@ static int start_in_job(struct os_tree *tree, const struct os_tree_spec *spec,
 static int start_found(struct os_tree *tree, const struct os_tree_spec *spec,
                        const wchar_t *program, wchar_t *command_line, struct error *err) {
     PROCESS_INFORMATION started;
-    wchar_t *directory = NULL;
-    int rc = spec->directory && !(directory = win_wide(spec->directory)) ? UV_ENOMEM : 0;
+    int rc = make_job(tree);
     if (rc == 0)
-        rc = make_job(tree);
-    if (rc == 0)
-        rc = start_in_job(tree, spec, program, command_line, directory, &started);
-    free(directory);
+        rc = start_in_job(tree, spec, program, command_line, &started);
     if (rc < 0)
         return error_set(err, rc, "cannot start %s: %s", spec->words[0], os_error_text(rc).text);
     CloseHandle(started.hThread);
@@ -267,7 +262,7 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
     if (spec->listener_count > LISTENERS_MAX)
         return error_set(err, UV_EINVAL, "more than %d sockets to hand down to %s", LISTENERS_MAX,
                          spec->words[0]);
-    rc = find_program(spec->words[0], spec->environment, spec->directory, &program);
+    rc = find_program(spec->words[0], spec->environment, NULL, &program);
     if (rc == UV_ENOENT)
         return error_set(err, rc,
                          "cannot start %s: there is no such program; check its name and "
