@@ -9,6 +9,7 @@
 
 enum {
     PATIENCE_MS = 1000,
+    TURN_MS = 10, /* of the loop, until it is connected; what connects is a timer, see turn() */
     HELLO_MOST_MS = 5000,
     QUIET_MS = 5000,   /* then it is asked whether it is still there */
     ANSWER_MS = 10000, /* which is all the time that it has for that */
@@ -36,6 +37,17 @@ static void on_lost(void *context, int why) {
 static void on_timer(uv_timer_t *timer) {
     struct client *client = timer->data;
     client->timed_out = true;
+}
+
+/* Lets the loop work once, for so long at most. The timer repeats, because libuv fires one that is
+ * due before it waits, and would then wait for ever. */
+static void turn(struct client *client, int64_t limit_ms) {
+    if (limit_ms >= 0) {
+        uv_update_time(&client->loop);
+        uv_timer_start(&client->timer, on_timer, (uint64_t)limit_ms, 1);
+    }
+    uv_run(&client->loop, limit_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+    uv_timer_stop(&client->timer);
 }
 
 /* ---- opening ---- */
@@ -70,7 +82,7 @@ int client_init(struct client *client, const struct options *options, struct err
     client->daemon =
         daemon_client_open(&client->loop, endpoint, (struct hello){.role = "cli"}, &events, client);
     while (!client->opened && !client->closed)
-        uv_run(&client->loop, UV_RUN_ONCE);
+        turn(client, TURN_MS);
     if (client->opened)
         return 0;
     rc = client->why;
@@ -119,17 +131,6 @@ static json_t *take_message(struct client *client) {
 static int64_t remaining(int64_t until) {
     int64_t now = os_clock_ms();
     return until > now ? until - now : 0;
-}
-
-/* Lets the loop work once, for so long at most. The timer repeats, because libuv fires one that is
- * due before it waits, and would then wait for ever. */
-static void turn(struct client *client, int64_t limit_ms) {
-    if (limit_ms >= 0) {
-        uv_update_time(&client->loop);
-        uv_timer_start(&client->timer, on_timer, (uint64_t)limit_ms, 1);
-    }
-    uv_run(&client->loop, limit_ms == 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
-    uv_timer_stop(&client->timer);
 }
 
 json_t *client_receive(struct client *client, int64_t limit_ms) {
