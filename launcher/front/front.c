@@ -33,23 +33,31 @@ void front_say(const char *format, ...) {
     va_end(arguments);
 }
 
-void front_answer_error(struct front *front, const struct scan_span *id, int code,
-                        const char *message) {
+void front_answer(struct front *front, const struct scan_span *id, const char *error,
+                  size_t length) {
     struct buffer line = {0};
-    char text[32];
-    buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buffer_add_literal(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
     if (id && scan_is_scalar(id))
         buffer_add(&line, id->at, id->length);
     else
-        buffer_add_text(&line, "null");
-    snprintf(text, sizeof text, ",\"error\":{\"code\":%d,", code);
-    buffer_add_text(&line, text);
-    buffer_add_text(&line, "\"message\":");
-    buffer_add_json(&line, message);
-    buffer_add_text(&line, "}}");
+        buffer_add_literal(&line, "null");
+    buffer_add_literal(&line, ",\"error\":");
+    buffer_add(&line, error, length);
+    buffer_add_char(&line, '}');
     if (!line.failed)
         output_line(&front->output, line.data, line.length);
     buffer_finish(&line);
+}
+
+void front_answer_error(struct front *front, const struct scan_span *id, int code,
+                        const char *message) {
+    struct buffer error = {0};
+    buffer_format(&error, "{\"code\":%d,\"message\":", code);
+    buffer_add_json(&error, message);
+    buffer_add_char(&error, '}');
+    if (!error.failed)
+        front_answer(front, id, error.data, error.length);
+    buffer_finish(&error);
 }
 
 static void set_pressure(struct front *front) {

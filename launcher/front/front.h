@@ -77,7 +77,10 @@ void front_relay(struct front *front, const char *data, size_t length, const str
 /* Writes a line, and sees to it that no more is read than is taken. */
 void front_output(struct front *front, const char *data, size_t length);
 
-/* Answers a request with an error. The id is null if there is none to be had. */
+/* Answers a request with an error, as JSON or in words. The id is null if there is none to be had.
+ */
+void front_answer(struct front *front, const struct scan_span *id, const char *error,
+                  size_t length);
 void front_answer_error(struct front *front, const struct scan_span *id, int code,
                         const char *message);
 

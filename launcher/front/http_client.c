@@ -10,7 +10,7 @@
 
 enum {
     REST_MOST_MS = 1000, /* a connection that has rested longer is not used again */
-    IDLE_MOST = 16,
+    RESTING_MOST = 16,
 };
 
 struct connection {
@@ -31,26 +31,6 @@ struct connection {
 const char exchange_stranger[] =
     "a program of another user listens on its port, so nothing was sent there";
 
-/* ---- lists ---- */
-
-static void list_add(struct connection *connection, struct connection **list, size_t *count) {
-    connection->next = *list;
-    connection->link = list;
-    if (connection->next)
-        connection->next->link = &connection->next;
-    *list = connection;
-    ++*count;
-}
-
-static void list_remove(struct connection *connection, size_t *count) {
-    *connection->link = connection->next;
-    if (connection->next)
-        connection->next->link = connection->link;
-    connection->next = NULL;
-    connection->link = NULL;
-    --*count;
-}
-
 /* ---- the end of a connection ---- */
 
 static void connection_free(struct connection *connection) {
@@ -64,16 +44,22 @@ static void on_closed(uv_handle_t *handle) {
     connection_free(handle->data);
 }
 
+static void wake(struct connection *connection) {
+    connection->pool->resting -= connection->resting_since != 0;
+    connection->resting_since = 0;
+}
+
 static void connection_close(struct connection *connection) {
     if (connection->closed)
         return;
     connection->closed = true;
     if (connection->exchange)
         connection->exchange->connection = NULL;
-    if (connection->link)
-        list_remove(connection, connection->resting_since ? &connection->pool->idle_count
-                                                          : &connection->pool->busy_count);
     connection->exchange = NULL;
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+    wake(connection);
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
 }
 
@@ -126,9 +112,8 @@ static void set_reading(struct connection *connection) {
 }
 
 static void rest(struct connection *connection) {
-    list_remove(connection, &connection->pool->busy_count);
     connection->resting_since = os_clock_ms();
-    list_add(connection, &connection->pool->idle, &connection->pool->idle_count);
+    connection->pool->resting++;
     set_reading(connection);
 }
 
@@ -136,7 +121,7 @@ static void rest(struct connection *connection) {
 static void tell_done(struct connection *connection, int code) {
     struct exchange *exchange = connection->exchange;
     bool fit = code == 0 && connection->answer.keeps && !connection->writing &&
-               connection->pool->idle_count < IDLE_MOST;
+               connection->pool->resting < RESTING_MOST;
     connection->exchange = NULL;
     if (exchange) {
         exchange->connection = NULL;
@@ -154,7 +139,7 @@ void pool_pause(struct pool *pool, bool paused) {
     if (pool->paused == paused)
         return;
     pool->paused = paused;
-    for (struct connection *c = pool->busy; c; c = c->next)
+    for (struct connection *c = pool->connections; c; c = c->next)
         set_reading(c);
 }
 
@@ -211,19 +196,23 @@ static struct connection *connection_create(struct pool *pool, uint16_t port) {
     uv_tcp_nodelay(&connection->tcp, 1);
     connection->tcp.data = connection;
     connection->connect.data = connection;
-    list_add(connection, &pool->busy, &pool->busy_count);
+    connection->next = pool->connections;
+    connection->link = &pool->connections;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    pool->connections = connection;
     return connection;
 }
 
 /* One that has rested so briefly that its server cannot have lost patience. */
-static struct connection *take_idle(struct pool *pool, uint16_t port) {
+static struct connection *take_resting(struct pool *pool, uint16_t port) {
     int64_t now = os_clock_ms();
-    while (pool->idle) {
-        struct connection *connection = pool->idle;
+    for (struct connection *connection = pool->connections, *next; connection; connection = next) {
+        next = connection->next;
+        if (!connection->resting_since)
+            continue;
         if (connection->port == port && now - connection->resting_since < REST_MOST_MS) {
-            list_remove(connection, &pool->idle_count);
-            connection->resting_since = 0;
-            list_add(connection, &pool->busy, &pool->busy_count);
+            wake(connection);
             http_response_finish(&connection->answer);
             return connection;
         }
@@ -241,7 +230,7 @@ static int connect_to(struct connection *connection) {
 
 int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, struct buffer *head,
                    struct blob *body) {
-    struct connection *connection = take_idle(pool, port);
+    struct connection *connection = take_resting(pool, port);
     bool used = connection != NULL;
     int rc;
     exchange->sent = false;
@@ -275,8 +264,6 @@ void pool_init(struct pool *pool, uv_loop_t *loop) {
 }
 
 void pool_finish(struct pool *pool) {
-    while (pool->busy)
-        connection_close(pool->busy);
-    while (pool->idle)
-        connection_close(pool->idle);
+    while (pool->connections)
+        connection_close(pool->connections);
 }

@@ -17,8 +17,8 @@ struct exchange;
 
 struct pool {
     uv_loop_t *loop;
-    struct connection *busy, *idle; /* lists */
-    size_t busy_count, idle_count;
+    struct connection *connections;
+    size_t resting;     /* of them */
     bool paused;        /* nothing is read, because nobody takes it */
     char buffer[65536]; /* lent to one connection after the other */
 };

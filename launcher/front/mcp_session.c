@@ -150,8 +150,17 @@ static void replay_fails(struct front *front, const char *why) {
     flights_fail_waiting(front, why);
 }
 
-static bool take_replay_message(struct front *front, const struct http_response *answer,
-                                const char *data, size_t length) {
+/* The connection came to nothing: it is begun once more, when the daemon has said how the server
+ * is. */
+static void replay_breaks(struct front *front) {
+    front->dialog.state = DIALOG_OPEN;
+    front->dialog.generation = 0;
+    front_doubt(front);
+}
+
+static bool on_replay_message(struct exchange *exchange, const struct http_response *answer,
+                              const char *data, size_t length) {
+    struct front *front = exchange->context;
     struct dialog *dialog = &front->dialog;
     struct scan *scan = &front->scan;
     if (scan_message(scan, data, length) < 0)
@@ -163,23 +172,16 @@ static bool take_replay_message(struct front *front, const struct http_response 
     return true;
 }
 
-static bool on_replay_message(struct exchange *exchange, const struct http_response *answer,
-                              const char *data, size_t length) {
-    return take_replay_message(exchange->context, answer, data, length);
-}
-
 static void on_replay_done(struct exchange *exchange, struct http_response *answer, int code) {
     struct front *front = exchange->context;
     struct dialog *dialog = &front->dialog;
     if (code == UV_EPERM) {
         replay_fails(front, exchange_stranger);
     } else if (code < 0) {
-        dialog->state = DIALOG_OPEN;
-        dialog->generation = 0;
-        front_doubt(front);
+        replay_breaks(front);
     } else {
         if (!answer->is_stream && answer->body.length > 0)
-            take_replay_message(front, answer, answer->body.data, answer->body.length);
+            on_replay_message(exchange, answer, answer->body.data, answer->body.length);
         if (dialog->begun)
             say_next(front);
         else
@@ -205,11 +207,8 @@ static void say_next(struct front *front) {
     dialog_head(front, &head, &parts);
     dialog->replay.events = &replay_events;
     dialog->replay.context = front;
-    if (exchange_start(&dialog->replay, &front->pool, front->daemon.port, &head, now->line) < 0) {
-        dialog->state = DIALOG_OPEN;
-        dialog->generation = 0;
-        front_doubt(front);
-    }
+    if (exchange_start(&dialog->replay, &front->pool, front->daemon.port, &head, now->line) < 0)
+        replay_breaks(front);
 }
 
 static void replay(struct front *front) {
@@ -324,7 +323,7 @@ static void on_goodbye_done(struct exchange *exchange, struct http_response *ans
 
 static const struct exchange_events goodbye_events = {NULL, on_goodbye_done};
 
-bool dialog_end(struct front *front) {
+void dialog_end(struct front *front) {
     struct dialog *dialog = &front->dialog;
     bool alive = dialog->state == DIALOG_OPEN && dialog->id[0] && front->daemon.ready &&
                  dialog->generation == front->daemon.generation;
@@ -332,11 +331,11 @@ bool dialog_end(struct front *front) {
     struct buffer head = {0};
     dialog_lost(front);
     if (!alive)
-        return false;
+        return;
     dialog->goodbye.events = &goodbye_events;
     dialog->goodbye.context = front;
     dialog_head(front, &head, &parts);
-    return exchange_start(&dialog->goodbye, &front->pool, front->daemon.port, &head, NULL) == 0;
+    exchange_start(&dialog->goodbye, &front->pool, front->daemon.port, &head, NULL);
 }
 
 void dialog_finish(struct dialog *dialog) {

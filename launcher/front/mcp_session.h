@@ -67,9 +67,8 @@ void dialog_lost(struct front *front);
  * in. */
 void dialog_head(const struct front *front, struct buffer *out, struct head *head);
 
-/* Tells the server that the session is over and settles when it knows. False if
- * there is nothing to tell. */
-bool dialog_end(struct front *front);
+/* Tells the server that the session is over, if there is one, and settles when it knows. */
+void dialog_end(struct front *front);
 
 /* When dialog_settle has something to do; 0: never. */
 int64_t dialog_deadline(const struct front *front);

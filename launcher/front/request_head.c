@@ -68,10 +68,8 @@ static void add_routing(struct buffer *out, const struct head *head) {
 }
 
 void head_write(struct buffer *out, const struct head *head) {
-    char text[96];
-    snprintf(text, sizeof text, "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n", head->method,
-             (unsigned)head->port);
-    buffer_add_text(out, text);
+    buffer_format(out, "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n", head->method,
+                  (unsigned)head->port);
     add_routing(out, head);
     add_header(out, "Last-Event-ID", head->last_event);
     if (head->token && head->token[0]) {
@@ -81,13 +79,11 @@ void head_write(struct buffer *out, const struct head *head) {
     }
     if (head->more && head->more->length > 0)
         buffer_add(out, head->more->data, head->more->length);
-    if (head->body > 0) {
-        snprintf(text, sizeof text, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
-                 head->body);
-        buffer_add_text(out, text);
-        buffer_add_text(out, "Accept: application/json, text/event-stream\r\n");
-    } else {
-        buffer_add_text(out, "Accept: text/event-stream\r\n");
-    }
-    buffer_add(out, "\r\n", 2);
+    if (head->body > 0)
+        buffer_format(out,
+                      "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+                      "Accept: application/json, text/event-stream\r\n\r\n",
+                      head->body);
+    else
+        buffer_add_literal(out, "Accept: text/event-stream\r\n\r\n");
 }

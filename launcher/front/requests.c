@@ -30,14 +30,14 @@ enum errand {
     ERRAND_CANCEL
 };
 
-/* One message of the client. It waits, or is under way: then it is in the list of those. */
+/* One message of the client. */
 struct flight {
     struct flight *next, **link;
-    struct flight_list *list;
     struct front *front;
     struct blob *line;
     enum errand errand;
     bool repeatable; /* it does not matter if the server gets it twice */
+    bool flying;     /* it is under way; else it waits */
     bool counted, lost, cancelled, answered, acknowledged;
     bool relayed; /* the client has been told something about it */
     unsigned attempts, resumes, epoch;
@@ -111,7 +111,7 @@ static bool is_barrier(const struct flight *flight) {
            (flight->errand == ERRAND_INITIALIZE || flight->errand == ERRAND_INITIALIZED);
 }
 
-/* ---- the two lists ---- */
+/* ---- the list ---- */
 
 /* How long a flight waits for the server at most. */
 static int64_t patience(const struct front *front) {
@@ -119,30 +119,9 @@ static int64_t patience(const struct front *front) {
     return start ? (int64_t)start + PATIENCE_MS : PATIENCE_UNLIMITED_MS;
 }
 
-static void list_remove(struct flight *flight) {
-    *flight->link = flight->next;
-    if (flight->next)
-        flight->next->link = flight->link;
-    else
-        flight->list->end = flight->link;
-}
-
-/* Puts it where `link` points to. */
-static void list_insert(struct flight_list *list, struct flight *flight, struct flight **link) {
-    flight->list = list;
-    flight->link = link;
-    flight->next = *link;
-    if (flight->next)
-        flight->next->link = &flight->next;
-    else
-        list->end = &flight->next;
-    *link = flight;
-}
-
-/* At the end of the queue, or, for one that has been away, at its start. */
-static void begin_waiting(struct flight *flight, struct flight **link) {
+static void begin_waiting(struct flight *flight) {
     struct flights *flights = &flight->front->flights;
-    list_insert(&flights->waiting, flight, link);
+    flight->flying = false;
     flight->deadline = os_clock_ms() + patience(flight->front);
     flights->count++;
     flights->bytes += flight->line->length;
@@ -150,19 +129,8 @@ static void begin_waiting(struct flight *flight, struct flight **link) {
 
 static void end_waiting(struct flight *flight) {
     struct flights *flights = &flight->front->flights;
-    list_remove(flight);
     flights->count--;
     flights->bytes -= flight->line->length;
-}
-
-static void begin_flying(struct flight *flight) {
-    struct flight_list *flying = &flight->front->flights.flying;
-    end_waiting(flight);
-    list_insert(flying, flight, flying->end);
-}
-
-static bool is_under_way(const struct flight *flight) {
-    return flight->list == &flight->front->flights.flying;
 }
 
 /* It no longer counts among the requests that are under way. */
@@ -172,8 +140,9 @@ static void uncount(struct flight *flight) {
     flight->counted = false;
 }
 
-/* A flight at the end of the queue. NULL without memory. */
+/* A flight at the end of the list. NULL without memory. */
 static struct flight *create(struct front *front, const char *line, size_t length) {
+    struct flights *flights = &front->flights;
     struct flight *flight = calloc(1, sizeof *flight);
     if (flight)
         flight->line = blob_create(line, length, &front->scan);
@@ -183,17 +152,23 @@ static struct flight *create(struct front *front, const char *line, size_t lengt
     }
     flight->front = front;
     classify(flight);
-    begin_waiting(flight, front->flights.waiting.end);
+    flight->link = flights->end;
+    *flights->end = flight;
+    flights->end = &flight->next;
+    begin_waiting(flight);
     return flight;
 }
 
-/* Takes it out of its list, closes its connection, frees it. */
+/* Takes it out of the list, closes its connection, frees it. */
 static void remove_flight(struct flight *flight) {
-    if (is_under_way(flight))
-        list_remove(flight);
-    else
+    if (!flight->flying)
         end_waiting(flight);
     uncount(flight);
+    *flight->link = flight->next;
+    if (flight->next)
+        flight->next->link = flight->link;
+    else
+        flight->front->flights.end = flight->link;
     exchange_cancel(&flight->exchange);
     blob_release(flight->line);
     free(flight->last_event);
@@ -202,17 +177,14 @@ static void remove_flight(struct flight *flight) {
 
 static void requeue(struct flight *flight) {
     uncount(flight);
-    list_remove(flight);
-    begin_waiting(flight, &flight->front->flights.waiting.first);
+    begin_waiting(flight);
 }
 
 static struct flight *find_request(struct front *front, const struct scan_span *id) {
-    struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
-    for (size_t i = 0; i < 2; i++)
-        for (struct flight *flight = starts[i]; flight; flight = flight->next)
-            if (is_request(flight) && !flight->answered && has_id(flight, id))
-                return flight;
-    return NULL;
+    struct flight *flight = front->flights.first;
+    while (flight && !(is_request(flight) && !flight->answered && has_id(flight, id)))
+        flight = flight->next;
+    return flight;
 }
 
 /* ---- answers from here ---- */
@@ -327,17 +299,10 @@ static void take_response(struct flight *flight, const struct http_response *ans
 /* An error that the server could not or did not assign: its words, with the id that it belongs to.
  */
 static void take_foreign_error(struct flight *flight, const struct scan_span *error) {
-    struct buffer line = {0};
-    buffer_add_text(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
-    buffer_add(&line, span_of(flight, SCAN_ID)->at, span_of(flight, SCAN_ID)->length);
-    buffer_add_text(&line, ",\"error\":");
-    buffer_add(&line, error->at, error->length);
-    buffer_add_text(&line, "}");
-    if (!line.failed && !flight->cancelled)
-        front_output(flight->front, line.data, line.length);
+    if (!flight->cancelled)
+        front_answer(flight->front, span_of(flight, SCAN_ID), error->at, error->length);
     flight->answered = true;
     uncount(flight);
-    buffer_finish(&line);
 }
 
 /* What is under an id of some other request does not go on: that one has an answer of its own. */
@@ -530,7 +495,8 @@ static void send_out(struct flight *flight) {
         front_doubt(front);
         return;
     }
-    begin_flying(flight);
+    end_waiting(flight);
+    flight->flying = true;
     flight->not_before = 0;
     flight->attempts += !resumes;
     flight->generation = front->daemon.generation;
@@ -548,8 +514,8 @@ static bool is_explained(const struct flight *flight, int64_t now) {
 }
 
 static bool is_held(const struct front *front) {
-    for (const struct flight *flight = front->flights.flying.first; flight; flight = flight->next)
-        if (is_barrier(flight))
+    for (const struct flight *flight = front->flights.first; flight; flight = flight->next)
+        if (flight->flying && is_barrier(flight))
             return true;
     return false;
 }
@@ -558,9 +524,11 @@ void flights_pump(struct front *front) {
     int64_t now = os_clock_ms();
     bool held = is_held(front);
     struct flight *next;
-    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
+    for (struct flight *flight = front->flights.first; flight; flight = next) {
         bool barrier = is_barrier(flight);
         next = flight->next;
+        if (flight->flying)
+            continue;
         forget_events(flight);
         if (flight->lost && is_explained(flight, now))
             land_lost(flight);
@@ -578,7 +546,7 @@ static bool cancel(struct front *front, const struct scan_span *id) {
     struct flight *flight = find_request(front, id);
     if (!flight)
         return front->dialog.state == DIALOG_NONE;
-    if (is_modern(flight) || !is_under_way(flight)) {
+    if (is_modern(flight) || !flight->flying) {
         remove_flight(flight);
         return true;
     }
@@ -618,45 +586,37 @@ static void expire(struct flight *flight, int64_t now) {
 void flights_expire(struct front *front) {
     int64_t now = os_clock_ms();
     struct flight *next;
-    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
+    for (struct flight *flight = front->flights.first; flight; flight = next) {
         next = flight->next;
-        if (now >= flight->deadline)
+        if (!flight->flying && now >= flight->deadline)
             expire(flight, now);
     }
 }
 
 int64_t flights_due(const struct front *front) {
     int64_t now = os_clock_ms(), due = 0;
-    for (const struct flight *flight = front->flights.waiting.first; flight;
-         flight = flight->next) {
+    for (const struct flight *flight = front->flights.first; flight; flight = flight->next) {
         int64_t next = flight->not_before > now ? flight->not_before : flight->deadline;
-        due = due == 0 || next < due ? next : due;
+        if (!flight->flying && (due == 0 || next < due))
+            due = next;
     }
     return due;
 }
 
 void flights_fail_waiting(struct front *front, const char *why) {
     struct flight *next;
-    for (struct flight *flight = front->flights.waiting.first; flight; flight = next) {
+    for (struct flight *flight = front->flights.first; flight; flight = next) {
         next = flight->next;
         if (flight->lost)
             land_lost(flight);
-        else
+        else if (!flight->flying)
             land_unavailable(flight, why);
     }
 }
 
-static void finish_list(struct flight *flight, const char *why) {
-    struct flight *next;
-    for (; flight; flight = next) {
-        next = flight->next;
-        land_error(flight, why);
-    }
-}
-
 void flights_finish(struct front *front, const char *why) {
-    finish_list(front->flights.flying.first, why);
-    finish_list(front->flights.waiting.first, why);
+    while (front->flights.first)
+        land_error(front->flights.first, why);
 }
 
 bool flights_wait(const struct front *front) {
@@ -664,16 +624,12 @@ bool flights_wait(const struct front *front) {
 }
 
 bool flights_open(const struct front *front) {
-    const struct flight *starts[] = {front->flights.flying.first, front->flights.waiting.first};
-    for (size_t i = 0; i < 2; i++)
-        for (const struct flight *flight = starts[i]; flight; flight = flight->next)
-            if (!flight->answered && !flight->cancelled && flight->errand != ERRAND_LISTEN)
-                return true;
+    for (const struct flight *flight = front->flights.first; flight; flight = flight->next)
+        if (!flight->answered && !flight->cancelled && flight->errand != ERRAND_LISTEN)
+            return true;
     return false;
 }
 
 void flights_init(struct flights *flights) {
-    *flights = (struct flights){0};
-    flights->waiting.end = &flights->waiting.first;
-    flights->flying.end = &flights->flying.first;
+    *flights = (struct flights){.end = &flights->first};
 }

@@ -9,14 +9,10 @@
 struct front;
 struct flight;
 
-struct flight_list {
-    struct flight *first, **end;
-};
-
 struct flights {
-    struct flight_list waiting, flying; /* the former in the order in which they came */
-    size_t count, bytes;                /* of those that wait */
-    size_t requests;                    /* of those that fly */
+    struct flight *first, **end; /* in the order in which they came */
+    size_t count, bytes;         /* of those that wait */
+    size_t requests;             /* of those that fly */
 };
 
 void flights_init(struct flights *flights);
