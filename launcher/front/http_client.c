@@ -72,8 +72,6 @@ static bool on_answer_message(struct http_response *answer, const char *data, si
            !connection->closed;
 }
 
-static const struct http_response_events answer_events = {.message = on_answer_message};
-
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
     struct connection *connection = handle->data;
     (void)suggested;
@@ -244,7 +242,7 @@ int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, 
     connection->head = *head;
     *head = (struct buffer){0};
     connection->body = body ? blob_hold(body) : NULL;
-    http_response_init(&connection->answer, &answer_events, connection);
+    http_response_init(&connection->answer, on_answer_message, connection);
     connection->exchange = exchange;
     exchange->connection = connection;
     rc = used ? send_all(connection) : connect_to(connection);

@@ -4,6 +4,8 @@
 
 #include <uv.h>
 
+#include "caseless.h"
+
 static struct http_response *answer_of(llhttp_t *parser) {
     return parser->data;
 }
@@ -15,10 +17,6 @@ static int stop(struct http_response *answer, int code) {
 
 /* ---- headers ---- */
 
-static char lower(char byte) {
-    return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
-}
-
 static int count_header(struct http_response *answer, size_t length) {
     answer->header_bytes += length;
     return answer->header_bytes > ANSWER_HEADERS_MAX ? stop(answer, UV_EMSGSIZE) : 0;
@@ -28,7 +26,7 @@ static int on_name(llhttp_t *parser, const char *at, size_t length) {
     struct http_response *answer = answer_of(parser);
     for (size_t i = 0; i < length; i++, answer->name_length++)
         if (answer->name_length < sizeof answer->name - 1)
-            answer->name[answer->name_length] = lower(at[i]);
+            answer->name[answer->name_length] = at[i];
     return count_header(answer, length);
 }
 
@@ -42,22 +40,16 @@ static int on_value(llhttp_t *parser, const char *at, size_t length) {
 
 static bool is_header(const struct http_response *answer, const char *name) {
     return strlen(name) == answer->name_length && answer->name_length < sizeof answer->name &&
-           memcmp(answer->name, name, answer->name_length) == 0;
-}
-
-static bool starts_with(const char *text, const char *start) {
-    for (; *start; text++, start++)
-        if (lower(*text) != *start)
-            return false;
-    return true;
+           caseless_equal_n(answer->name, name, answer->name_length);
 }
 
 static int on_value_complete(llhttp_t *parser) {
+    static const char stream[] = "text/event-stream";
     struct http_response *answer = answer_of(parser);
     bool fits = answer->value_length < sizeof answer->value;
     answer->value[fits ? answer->value_length : sizeof answer->value - 1] = 0;
     if (is_header(answer, "content-type"))
-        answer->is_stream = starts_with(answer->value, "text/event-stream");
+        answer->is_stream = caseless_equal_n(answer->value, stream, sizeof stream - 1);
     else if (is_header(answer, "mcp-session-id") && fits)
         memcpy(answer->session, answer->value, answer->value_length + 1);
     answer->name_length = answer->value_length = 0;
@@ -70,8 +62,6 @@ static int on_headers_complete(llhttp_t *parser) {
         return 0; /* the answer proper is still to come */
     answer->status = parser->status_code;
     answer->is_stream = answer->is_stream && answer->status < 300;
-    if (answer->events->head)
-        answer->events->head(answer);
     return 0;
 }
 
@@ -79,7 +69,7 @@ static int on_headers_complete(llhttp_t *parser) {
 
 static bool on_event(const char *data, size_t length, void *context) {
     struct http_response *answer = context;
-    return answer->events->message(answer, data, length);
+    return answer->message(answer, data, length);
 }
 
 static int on_body(llhttp_t *parser, const char *at, size_t length) {
@@ -115,10 +105,9 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-void http_response_init(struct http_response *answer, const struct http_response_events *events,
-                        void *context) {
+void http_response_init(struct http_response *answer, http_response_fn message, void *context) {
     memset(answer, 0, sizeof *answer);
-    answer->events = events;
+    answer->message = message;
     answer->context = context;
     llhttp_init(&answer->parser, HTTP_RESPONSE, &settings);
     answer->parser.data = answer;

@@ -17,15 +17,11 @@ enum {
 
 struct http_response;
 
-struct http_response_events {
-    /* The head is there: status, session and is_stream are known. May be NULL. */
-    void (*head)(struct http_response *answer);
-    /* An event of a stream. Returns false to stop. */
-    bool (*message)(struct http_response *answer, const char *data, size_t length);
-};
+/* Takes an event of a stream. Returns false to stop. */
+typedef bool (*http_response_fn)(struct http_response *answer, const char *data, size_t length);
 
 struct http_response {
-    const struct http_response_events *events;
+    http_response_fn message;
     void *context;
     llhttp_t parser;
     int status;                      /* 0: the head has not come */
@@ -42,8 +38,7 @@ struct http_response {
     char name[32], value[ANSWER_HEADER_MAX];
 };
 
-void http_response_init(struct http_response *answer, const struct http_response_events *events,
-                        void *context);
+void http_response_init(struct http_response *answer, http_response_fn message, void *context);
 
 /* Returns 0, or a negative code after which the connection is useless: UV_EPROTO for what is no
  * HTTP and for bytes behind the end, UV_EMSGSIZE, UV_ENOMEM, UV_ECANCELED when the reader stopped

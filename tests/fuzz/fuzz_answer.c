@@ -52,11 +52,6 @@ static void note(struct heard *heard, const char *data, size_t length) {
     heard->text[heard->length++] = '\n';
 }
 
-static void on_head(struct http_response *answer) {
-    FUZZ_CHECK(answer->status >= 200);
-    note(answer->context, answer->session, strlen(answer->session));
-}
-
 /* ---- messages ---- */
 
 static bool is_json(const char *data, size_t length) {
@@ -94,7 +89,7 @@ static void check_scan(const char *data, size_t length) {
 }
 
 static bool on_message(struct http_response *answer, const char *data, size_t length) {
-    FUZZ_CHECK(answer->is_stream && length > 0);
+    FUZZ_CHECK(answer->is_stream && answer->status >= 200 && length > 0);
     check_scan(data, length);
     note(answer->context, data, length);
     return true;
@@ -102,11 +97,9 @@ static bool on_message(struct http_response *answer, const char *data, size_t le
 
 /* ---- answers ---- */
 
-static const struct http_response_events events = {on_head, on_message};
-
 static void hear(struct heard *heard, const char *data, size_t size, size_t piece) {
     heard->length = 0;
-    http_response_init(&heard->answer, &events, heard);
+    http_response_init(&heard->answer, on_message, heard);
     for (size_t at = 0; at < size; at += piece) {
         int rc =
             http_response_feed(&heard->answer, data + at, size - at < piece ? size - at : piece);
@@ -116,6 +109,7 @@ static void hear(struct heard *heard, const char *data, size_t size, size_t piec
     http_response_end(&heard->answer);
     FUZZ_CHECK(heard->answer.is_complete || heard->answer.code < 0);
     note(heard, heard->answer.body.data ? heard->answer.body.data : "", heard->answer.body.length);
+    note(heard, heard->answer.session, strlen(heard->answer.session));
     note(heard, heard->answer.sse.id, heard->answer.sse.id_length);
 }
 

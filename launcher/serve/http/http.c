@@ -26,19 +26,6 @@ static void on_closed(uv_handle_t *handle) {
     free(connection);
 }
 
-static void unlink_connection(struct http_connection *connection) {
-    struct http_server *server = connection->server;
-    if (connection->previous)
-        connection->previous->next = connection->next;
-    else
-        server->first = connection->next;
-    if (connection->next)
-        connection->next->previous = connection->previous;
-    else
-        server->last = connection->previous;
-    server->count--;
-}
-
 static void tell_drained(struct http_server *server) {
     if (server->draining && server->count == 0 && server->on_drained)
         server->on_drained(server->context);
@@ -59,7 +46,10 @@ void http_close(struct http_connection *connection) {
     deadline_stop(&connection->write_deadline);
     server->bodies -= connection->body_counted; /* the body itself may be being read right now */
     connection->body_counted = 0;
-    unlink_connection(connection);
+    *connection->link = connection->next;
+    if (connection->next)
+        connection->next->link = connection->link;
+    server->count--;
     uv_close((uv_handle_t *)&connection->tcp, on_closed);
     if (on_gone)
         on_gone(connection->user);
@@ -104,14 +94,7 @@ static void on_write_stalled(struct deadline *deadline) {
 }
 
 static void on_quiet(struct deadline *deadline) {
-    struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
-    struct buffer *out = http_output(connection);
-    if (connection->parser.http_minor > 0)
-        buffer_add_literal(out, "3\r\n:\n\n\r\n");
-    else
-        buffer_add_literal(out, ":\n\n");
-    deadline_start(&connection->deadline, &connection->server->quiet_time);
-    http_flush(connection);
+    http_stream_comment(deadline_owner(deadline, struct http_connection, deadline));
 }
 
 /* Sets the deadline for what the connection waits for now. One that has been set for the same
@@ -310,12 +293,11 @@ static struct http_connection *find_spare(struct http_server *server) {
 }
 
 static void link_connection(struct http_server *server, struct http_connection *connection) {
-    connection->previous = server->last;
-    if (server->last)
-        server->last->next = connection;
-    else
-        server->first = connection;
-    server->last = connection;
+    connection->next = server->connections;
+    connection->link = &server->connections;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    server->connections = connection;
     server->count++;
 }
 
@@ -405,7 +387,7 @@ void http_server_drain(struct http_server *server) {
         uv_close((uv_handle_t *)&server->listener, NULL);
     server->listening = false;
     server->idle_time.length_ms = BETWEEN_MS;
-    for (struct http_connection *connection = server->first; connection; connection = next) {
+    for (struct http_connection *connection = server->connections; connection; connection = next) {
         next = connection->next;
         connection->keep_alive = false;
         if (connection->state == HTTP_READING && !connection->begun && !connection->resuming)
@@ -420,7 +402,7 @@ void http_server_finish(struct http_server *server) {
     if (server->listening)
         uv_close((uv_handle_t *)&server->listener, NULL);
     server->listening = false;
-    while (server->first)
-        http_close(server->first);
+    while (server->connections)
+        http_close(server->connections);
     buffer_finish(&server->scratch);
 }

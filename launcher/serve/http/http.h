@@ -66,7 +66,7 @@ struct http_server {
     void (*on_drained)(void *context);
 
     llhttp_settings_t settings;
-    struct http_connection *first, *last; /* by age */
+    struct http_connection *connections;
     unsigned count;
     size_t bodies; /* bytes of bodies that are kept until the rest has come */
     struct deadline_class header_time, body_time, idle_time, linger_time, write_time, broken_time,

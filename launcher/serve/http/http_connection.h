@@ -16,7 +16,7 @@ struct http_connection {
     uv_write_t write;
     uv_shutdown_t shutdown;
     struct http_server *server;
-    struct http_connection *next, *previous;
+    struct http_connection *next, **link;
     struct deadline deadline, write_deadline;
     enum http_state state;
     uint64_t served;
@@ -67,6 +67,9 @@ void http_flush(struct http_connection *connection);
 
 /* Answers with an error and closes. */
 void http_refuse(struct http_connection *connection, int status, const char *text);
+
+/* Tells that the stream is alive. */
+void http_stream_comment(struct http_connection *connection);
 
 /* http.c */
 void http_close(struct http_connection *connection);

@@ -286,8 +286,7 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
         if (!connection->reject_text || !connection->reject_text[0])
             connection->reject_text = "this is no HTTP request";
     }
-    if (!connection->headers_done && connection->reject == 0 &&
-        connection->head.length > HEAD_MOST)
+    if (!connection->headers_done && connection->reject == 0 && connection->head.length > HEAD_MOST)
         refuse(connection, 431, too_large);
     keep_body(connection);
     count_body(connection);

@@ -192,10 +192,17 @@ void http_stream_begin(struct http_connection *connection) {
     http_flush(connection);
 }
 
-static void add_chunk_size(struct buffer *out, size_t length) {
-    char text[24];
-    int count = snprintf(text, sizeof text, "%zx\r\n", length);
-    buffer_add(out, text, (size_t)count);
+static void begin_chunk(const struct http_connection *connection, struct buffer *out, size_t size) {
+    if (is_chunked(connection))
+        buffer_format(out, "%zx\r\n", size);
+}
+
+/* Sends it, and puts off the comment that tells that the stream is alive. */
+static void end_chunk(struct http_connection *connection, struct buffer *out) {
+    if (is_chunked(connection))
+        buffer_add_literal(out, "\r\n");
+    deadline_start(&connection->deadline, &connection->server->quiet_time);
+    http_flush(connection);
 }
 
 /* Whether it is no use to tell it anything. */
@@ -214,8 +221,7 @@ bool http_stream_event(struct http_connection *connection, const char *id, const
         return false;
     size = sizeof head - 1 + (id ? id_length + 5 : 0) + sizeof before - 1 + length + 2;
     out = http_output(connection);
-    if (is_chunked(connection))
-        add_chunk_size(out, size);
+    begin_chunk(connection, out, size);
     buffer_add_literal(out, head);
     if (id) {
         buffer_add_literal(out, "id: ");
@@ -225,23 +231,25 @@ bool http_stream_event(struct http_connection *connection, const char *id, const
     buffer_add_literal(out, before);
     buffer_add(out, data, length);
     buffer_add_literal(out, behind);
-    if (is_chunked(connection))
-        buffer_add_literal(out, "\r\n");
-    deadline_start(&connection->deadline, &connection->server->quiet_time);
-    http_flush(connection);
+    end_chunk(connection, out);
     return !connection->broken;
+}
+
+static void write_text(struct http_connection *connection, const char *text) {
+    struct buffer *out = http_output(connection);
+    begin_chunk(connection, out, strlen(text));
+    buffer_add_text(out, text);
+    end_chunk(connection, out);
 }
 
 void http_stream_prime(struct http_connection *connection, const char *id, unsigned retry_ms) {
     char text[128];
-    int length = snprintf(text, sizeof text, "id: %s\nretry: %u\ndata: \n\n", id, retry_ms);
-    struct buffer *out = http_output(connection);
-    if (is_chunked(connection))
-        add_chunk_size(out, (size_t)length);
-    buffer_add(out, text, (size_t)length);
-    if (is_chunked(connection))
-        buffer_add_literal(out, "\r\n");
-    http_flush(connection);
+    snprintf(text, sizeof text, "id: %s\nretry: %u\ndata: \n\n", id, retry_ms);
+    write_text(connection, text);
+}
+
+void http_stream_comment(struct http_connection *connection) {
+    write_text(connection, ":\n\n");
 }
 
 void http_stream_end(struct http_connection *connection) {

@@ -25,14 +25,13 @@ void mcp_add_capabilities(struct buffer *out, unsigned offers) {
     buffer_add_char(out, '}');
 }
 
+const char *const mcp_capability_names[] = {"sampling", "elicitation", "roots"};
+
 unsigned mcp_capabilities_of(const json_t *capabilities) {
     unsigned bits = 0;
-    if (json_is_object(json_object_get(capabilities, "sampling")))
-        bits |= MCP_SAMPLING;
-    if (json_is_object(json_object_get(capabilities, "elicitation")))
-        bits |= MCP_ELICITATION;
-    if (json_is_object(json_object_get(capabilities, "roots")))
-        bits |= MCP_ROOTS;
+    for (int i = 0; i < MCP_CAPABILITY_BITS; i++)
+        if (json_is_object(json_object_get(capabilities, mcp_capability_names[i])))
+            bits |= 1U << i;
     return bits;
 }
 

@@ -24,8 +24,9 @@ enum {
     MCP_RESOURCE_NOT_FOUND = -32002, /* legacy only */
 };
 
-/* What a client can be asked for; bits. */
-enum mcp_capability { MCP_SAMPLING = 1, MCP_ELICITATION = 2, MCP_ROOTS = 4 };
+/* What a client can be asked for: sampling, elicitation, roots; each is a bit. */
+enum { MCP_CAPABILITY_BITS = 3 };
+extern const char *const mcp_capability_names[MCP_CAPABILITY_BITS];
 
 /* A request that is being answered; lives as long as its handling takes. */
 struct mcp_request {

@@ -6,8 +6,7 @@
 #include "serve/relay/calls.h"
 #include "subscriptions.h"
 
-enum { SELF_MOST = 4096 };    /* bytes of what a client says of itself */
-enum { CAPABILITY_BITS = 3 }; /* in the second byte of an id; the others are offers */
+enum { SELF_MOST = 4096 }; /* bytes of what a client says of itself */
 enum { RANDOM_AT = 2, RANDOM_BYTES = 12 };
 
 const char *const session_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", NULL};
@@ -58,17 +57,12 @@ static struct mcp_session **place_of(struct serve *serve, const char *id) {
 /* Takes the session out of the list and frees it. */
 static void release(struct mcp_session **place) {
     struct mcp_session *session = *place;
-    const char *uri;
-    json_t *value;
     *place = session->next;
     session->serve->session_count--;
     calls_session_gone(session);
     if (session->stream)
         http_stream_end(session->stream);
-    json_object_foreach(session->subscriptions, uri, value) {
-        watch_remove(session->serve, uri);
-    }
-    json_decref(session->subscriptions);
+    watch_remove_all(session->serve, session->subscriptions);
     buffer_finish(&session->context);
     free(session);
 }
@@ -102,8 +96,8 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
     memcpy(session->bytes, bytes, SESSION_BYTES);
     memcpy(session->id, id, SESSION_ID_TEXT);
     session->version = bytes[0];
-    session->capabilities = bytes[1] & ((1U << CAPABILITY_BITS) - 1);
-    session->promised = bytes[1] >> CAPABILITY_BITS;
+    session->capabilities = bytes[1] & ((1U << MCP_CAPABILITY_BITS) - 1);
+    session->promised = bytes[1] >> MCP_CAPABILITY_BITS;
     session->log_level = 1;
     put_first(session);
     serve->session_count++;
@@ -127,12 +121,9 @@ static bool add_small(struct buffer *out, const json_t *value) {
 /* What the session's id still says of its client. */
 static void add_known(struct buffer *out, unsigned capabilities) {
     json_t *known = json_object();
-    if (capabilities & MCP_SAMPLING)
-        json_object_set_new(known, "sampling", json_object());
-    if (capabilities & MCP_ELICITATION)
-        json_object_set_new(known, "elicitation", json_object());
-    if (capabilities & MCP_ROOTS)
-        json_object_set_new(known, "roots", json_object());
+    for (int i = 0; i < MCP_CAPABILITY_BITS; i++)
+        if (capabilities & (1U << i))
+            json_object_set_new(known, mcp_capability_names[i], json_object());
     rpc_add_json(out, known);
     json_decref(known);
 }
@@ -152,7 +143,7 @@ static void write_context(struct mcp_session *session, const json_t *client,
 struct mcp_session *session_create(struct serve *serve, unsigned version, const json_t *params) {
     json_t *client = json_object_get(params, "clientInfo");
     json_t *declared = json_object_get(params, "capabilities");
-    unsigned known = mcp_capabilities_of(declared) | serve->offers << CAPABILITY_BITS;
+    unsigned known = mcp_capabilities_of(declared) | serve->offers << MCP_CAPABILITY_BITS;
     uint8_t bytes[SESSION_BYTES] = {(uint8_t)version, (uint8_t)known};
     char id[SESSION_ID_TEXT];
     struct mcp_session *session;

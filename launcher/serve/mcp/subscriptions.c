@@ -31,15 +31,10 @@ static const char *const filters[LIST_COUNT] = {
 
 static void release(struct listener *listener) {
     struct listener **at = &listener->serve->listeners;
-    const char *uri;
-    json_t *value;
     while (*at != listener)
         at = &(*at)->next;
     *at = listener->next;
-    json_object_foreach(listener->uris, uri, value) {
-        watch_remove(listener->serve, uri);
-    }
-    json_decref(listener->uris);
+    watch_remove_all(listener->serve, listener->uris);
     json_decref(listener->id);
     free(listener);
 }
@@ -175,6 +170,15 @@ void watch_remove(struct serve *serve, const char *uri) {
     }
     tell_editor(serve, "resources/unsubscribe", uri);
     json_object_del(serve->watched, uri);
+}
+
+void watch_remove_all(struct serve *serve, json_t *uris) {
+    const char *uri;
+    json_t *value;
+    json_object_foreach(uris, uri, value) {
+        watch_remove(serve, uri);
+    }
+    json_decref(uris);
 }
 
 void watch_moved(struct serve *serve) {

@@ -17,6 +17,9 @@ void listen_list_changed(struct serve *serve, enum list_kind kind);
 void watch_add(struct serve *serve, const char *uri);
 void watch_remove(struct serve *serve, const char *uri);
 
+/* The same for all in an object with uris as keys; consumed, NULL for none. */
+void watch_remove_all(struct serve *serve, json_t *uris);
+
 /* An editor tells that a resource has changed. */
 void watch_updated(struct serve *serve, const char *uri);
 

@@ -12,11 +12,21 @@ static void nobody(void *user) {
 
 /* ---- the table ---- */
 
-struct call *call_by_number(const struct serve *serve, int64_t number) {
+static struct call *call_by_number(const struct serve *serve, int64_t number) {
     for (struct call *call = serve->calls; call; call = call->next)
         if (call->number == number)
             return call;
     return NULL;
+}
+
+static struct call *call_of(const struct editor *editor, int64_t number) {
+    struct call *call = call_by_number(editor->serve, number);
+    return call && call->editor == editor ? call : NULL;
+}
+
+struct call *call_named(const struct editor *editor, const json_t *params) {
+    const json_t *number = json_object_get(params, "call");
+    return json_is_integer(number) ? call_of(editor, json_integer_value(number)) : NULL;
 }
 
 struct call *call_find(const struct serve *serve, const struct mcp_session *session,
@@ -149,8 +159,8 @@ bool call_pass_on(struct editor *editor, const struct scan *scan) {
         scan->depth > RPC_DEPTH_MOST || scan->values > RPC_VALUES_MOST_EDITOR ||
         !scan_is(&scan->spans[SCAN_JSONRPC], "2.0") || !scan_is_scalar(id))
         return false;
-    call = call_by_number(editor->serve, strtoll(id->at, &end, 10));
-    if (end != id->at + id->length || !call || call->editor != editor ||
+    call = call_of(editor, strtoll(id->at, &end, 10));
+    if (end != id->at + id->length || !call ||
         (call->modern && (scan->spans[SCAN_RESULT_META].at || is_cacheable(call))))
         return false;
     rpc_add_result_begin(&out, call->id);
@@ -430,13 +440,6 @@ void call_resume(struct mcp_request *request) {
 
 /* ---- what editors say ---- */
 
-static struct call *call_named(const struct editor *editor, const json_t *params) {
-    const json_t *number = json_object_get(params, "call");
-    struct call *call =
-        json_is_integer(number) ? call_by_number(editor->serve, json_integer_value(number)) : NULL;
-    return call && call->editor == editor ? call : NULL;
-}
-
 /* Progress is for those who asked for it, and only ever goes up. */
 static void progress(struct call *call, json_t *params) {
     const json_t *given = json_object_get(params, "progress");
@@ -518,9 +521,9 @@ static void on_error(struct call *call, const json_t *error) {
 }
 
 void call_editor_response(struct editor *editor, struct rpc_message *message) {
-    struct call *call = call_by_number(editor->serve, json_integer_value(message->id));
+    struct call *call = call_of(editor, json_integer_value(message->id));
     const char *type;
-    if (!call || call->editor != editor)
+    if (!call)
         return;
     if (message->error) {
         on_error(call, message->error);
@@ -535,9 +538,9 @@ void call_editor_response(struct editor *editor, struct rpc_message *message) {
 }
 
 void call_editor_unread(struct editor *editor, int64_t number, const char *complaint) {
-    struct call *call = call_by_number(editor->serve, number);
+    struct call *call = call_of(editor, number);
     char text[512];
-    if (!call || call->editor != editor)
+    if (!call)
         return;
     snprintf(text, sizeof text,
              "The Godot editor %s has answered, but its answer cannot be passed on: %s.",

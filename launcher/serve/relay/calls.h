@@ -73,7 +73,8 @@ void calls_init(struct serve *serve);
 
 /* ---- for client_input.c ---- */
 
-struct call *call_by_number(const struct serve *serve, int64_t number);
+/* The call at this editor that params name; NULL: there is none (any more). */
+struct call *call_named(const struct editor *editor, const json_t *params);
 
 /* Ends the call with an error, a failed result, or a result (consumed). */
 void call_fail(struct call *call, int code, const char *text, json_t *data);

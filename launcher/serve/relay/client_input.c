@@ -22,39 +22,37 @@ struct client_input {
     bool asked;   /* the client has been told */
 };
 
-static const struct {
-    const char *method, *name;
-    unsigned capability;
-} inputs[] = {
-    {"sampling/createMessage", "sampling", MCP_SAMPLING},
-    {"elicitation/create", "elicitation", MCP_ELICITATION},
-    {"roots/list", "roots", MCP_ROOTS},
+/* In the order of mcp_capability_names. */
+static const char *const methods[MCP_CAPABILITY_BITS] = {
+    "sampling/createMessage",
+    "elicitation/create",
+    "roots/list",
 };
 
 static int kind_of(const char *method) {
-    for (int i = 0; method && i < 3; i++)
-        if (strcmp(inputs[i].method, method) == 0)
+    for (int i = 0; method && i < MCP_CAPABILITY_BITS; i++)
+        if (strcmp(methods[i], method) == 0)
             return i;
     return -1;
 }
 
 static bool can_give(const struct call *call, const char *method) {
     int kind = kind_of(method);
-    return kind >= 0 && (call->capabilities & inputs[kind].capability);
+    return kind >= 0 && (call->capabilities & (1U << kind));
 }
 
-static void finish(struct client_input *input) {
+/* Takes the input at this place out of its list. */
+static void forget(struct client_input **at) {
+    struct client_input *input = *at;
+    *at = input->next;
     json_decref(input->id);
     json_decref(input->params);
     free(input);
 }
 
 void inputs_finish(struct call *call) {
-    while (call->inputs) {
-        struct client_input *input = call->inputs;
-        call->inputs = input->next;
-        finish(input);
-    }
+    while (call->inputs)
+        forget(&call->inputs);
 }
 
 /* ---- modern: parking ---- */
@@ -141,9 +139,8 @@ void inputs_answer(struct call *call, const json_t *responses) {
             at = &input->next;
             continue;
         }
-        *at = input->next;
         editor_answer(call->editor, input->id, json_incref(response));
-        finish(input);
+        forget(at);
     }
     if (call->inputs)
         park(call);
@@ -152,19 +149,16 @@ void inputs_answer(struct call *call, const json_t *responses) {
 /* ---- asking ---- */
 
 static void ask_legacy(struct call *call, struct client_input *input) {
+    json_t *message = json_pack("{s:s, s:s, s:s, s:O}", "jsonrpc", "2.0", "id", input->key,
+                                "method", input->method, "params", input->params);
     struct buffer out = {0};
-    buffer_add_literal(&out, "{\"jsonrpc\":\"2.0\",\"id\":\"");
-    buffer_add_text(&out, input->key);
-    buffer_add_literal(&out, "\",\"method\":\"");
-    buffer_add_text(&out, input->method);
-    buffer_add_literal(&out, "\",\"params\":");
-    rpc_add_json(&out, input->params);
-    buffer_add_char(&out, '}');
+    rpc_add_json(&out, message);
+    json_decref(message);
     input->asked = call_event(call, &out);
     buffer_finish(&out);
 }
 
-static struct client_input *add(struct call *call, const struct rpc_message *message) {
+static struct client_input **add(struct call *call, const struct rpc_message *message) {
     struct client_input **at = &call->inputs, *input = calloc(1, sizeof *input);
     if (!input)
         return NULL;
@@ -177,38 +171,28 @@ static struct client_input *add(struct call *call, const struct rpc_message *mes
              ++call->input_count);
     json_object_del(message->params, "call");
     input->params = json_incref(message->params);
-    return input;
-}
-
-static void remove_input(struct call *call, const struct client_input *input) {
-    struct client_input **at = &call->inputs;
-    while (*at != input)
-        at = &(*at)->next;
-    *at = input->next;
+    return at;
 }
 
 bool input_ask(struct editor *editor, const struct rpc_message *message) {
-    const json_t *number = json_object_get(message->params, "call");
-    struct call *call =
-        json_is_integer(number) ? call_by_number(editor->serve, json_integer_value(number)) : NULL;
+    struct call *call = call_named(editor, message->params);
     int kind = kind_of(message->method);
-    struct client_input *input;
+    struct client_input **input;
     if (kind < 0)
         return false;
-    if (!call || call->editor != editor) {
+    if (!call) {
         editor_refuse(editor, message->id, RPC_INVALID_PARAMS, "there is no such call (any more)",
                       NULL);
     } else if (!can_give(call, message->method)) {
         editor_refuse(editor, message->id, MCP_MISSING_CAPABILITY,
                       "the client of this call has not declared that it can do this",
-                      json_pack("{s:{s:{}}}", "requiredCapabilities", inputs[kind].name));
+                      json_pack("{s:{s:{}}}", "requiredCapabilities", mcp_capability_names[kind]));
     } else if (!(input = add(call, message))) {
         editor_refuse(editor, message->id, RPC_INTERNAL_ERROR, "out of memory", NULL);
     } else if (!call->modern) {
-        ask_legacy(call, input);
-        if (!input->asked) {
-            remove_input(call, input);
-            finish(input);
+        ask_legacy(call, *input);
+        if (!(*input)->asked) {
+            forget(input);
             editor_refuse(editor, message->id, RPC_INTERNAL_ERROR,
                           "the client of this call cannot be reached", NULL);
         }
@@ -221,22 +205,21 @@ bool input_ask(struct editor *editor, const struct rpc_message *message) {
 /* ---- legacy: what clients answer ---- */
 
 static bool answer_one(struct call *call, const char *key, const struct rpc_message *message) {
-    for (struct client_input *input = call->inputs; input; input = input->next) {
-        if (strcmp(input->key, key) != 0)
-            continue;
-        remove_input(call, input);
-        if (message->result)
-            editor_answer(call->editor, input->id, json_incref(message->result));
-        else
-            editor_refuse(call->editor, input->id,
-                          (int)json_integer_value(json_object_get(message->error, "code")),
-                          rpc_text(message->error, "message") ? rpc_text(message->error, "message")
-                                                              : "the client gave no reason",
-                          json_incref(json_object_get(message->error, "data")));
-        finish(input);
-        return true;
-    }
-    return false;
+    struct client_input **at = &call->inputs;
+    const char *reason = rpc_text(message->error, "message");
+    while (*at && strcmp((*at)->key, key) != 0)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    if (message->result)
+        editor_answer(call->editor, (*at)->id, json_incref(message->result));
+    else
+        editor_refuse(call->editor, (*at)->id,
+                      (int)json_integer_value(json_object_get(message->error, "code")),
+                      reason ? reason : "the client gave no reason",
+                      json_incref(json_object_get(message->error, "data")));
+    forget(at);
+    return true;
 }
 
 bool input_response(struct serve *serve, const struct mcp_session *session,
@@ -261,7 +244,7 @@ static bool keep_possible(const struct call *call, json_t *requests, json_t *req
         if (can_give(call, method))
             continue;
         if (kind >= 0)
-            json_object_set_new(required, inputs[kind].name, json_object());
+            json_object_set_new(required, mcp_capability_names[kind], json_object());
         json_object_del(requests, key);
     }
     return json_object_size(requests) > 0;
