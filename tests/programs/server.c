@@ -51,6 +51,7 @@ static const char known_options[] =
     "0--slow-accept ";
 
 struct server {
+    bool is_to_end;
     char **options;
     int output;
     struct pollfd polled[MAX_POLLED];
@@ -433,9 +434,7 @@ static void watch_signals(struct server *server, bool ignore_term) {
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* What is put out, and the bomb, once the ports are open (or as soon as it starts, when they open
- * only later). */
-static void misbehave(struct server *server) {
+static void say_words(struct server *server) {
     const char *say = text_of(server->options, "--say");
     char line[64];
     int length = snprintf(line, sizeof line, "server up pid %d\n", (int)getpid());
@@ -444,7 +443,13 @@ static void misbehave(struct server *server) {
         put(server, say, strlen(say));
         put(server, "\n", 1);
     }
-    if (is_to_end(server->options)) /* its last words are said by then */
+}
+
+/* What is put out, and the bomb, once the ports are open (or as soon as it starts, when they open
+ * only later). */
+static void misbehave(struct server *server) {
+    say_words(server);
+    if (server->is_to_end) /* its last words are said by then */
         server->polled[END_TIMER].fd =
             start_timer(number_option(server->options, "--after-ms"), false);
     put_much(server, "--flood");
@@ -488,6 +493,11 @@ int main(int argc, char **argv) {
         server.polled[INPUT].fd = STDIN_FILENO;
     if (find_option(options, "--slow-accept"))
         server.polled[ACCEPT_TIMER].fd = start_timer(SLOW_ACCEPT_MS, true);
+    server.is_to_end = is_to_end(options);
+    if (server.is_to_end && !find_option(options, "--after-ms")) { /* at once: it never listens */
+        say_words(&server);
+        end_by_itself(options);
+    }
     long ready_after = number_option(options, "--ready-after-ms");
     if (ready_after > 0)
         server.polled[READY_TIMER].fd = start_timer(ready_after, false);
