@@ -289,15 +289,15 @@ static bool is_ok(json_t *reply) {
 }
 
 /* An older daemon makes room for us if it had an owner, and nobody else uses it. */
-static bool replaced(struct client *client, const struct lifecycle_process *owner) {
-    json_t *request = owner->pid ? process_json((int64_t)owner->pid, owner->start) : json_object();
+static bool replaced(struct client *client, const struct os_identity *owner) {
+    json_t *request = owner->pid ? process_json(owner->pid, owner->start) : json_object();
     json_object_set_new(request, "type", json_string("handover"));
     return is_ok(client_request(client, request, 5000)) &&
            client_wait_closed(client, HANDSHAKE_MOST_MS);
 }
 
 static void register_owner(struct client *client, const struct options *options) {
-    json_t *request = process_json((int64_t)options->owner.pid, options->owner.start);
+    json_t *request = process_json(options->owner.pid, options->owner.start);
     json_object_set_new(request, "type", json_string("adopt"));
     json_object_set_new(request, "role", json_string(options->owner_is_front ? "front" : "editor"));
     json_decref(client_request(client, request, 5000));
@@ -359,7 +359,7 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
     struct error err = {0};
     enum outcome outcome = AGAIN;
     json_t *state = client_hello(client, &err);
-    const struct lifecycle_process *owner = &launch->options.owner;
+    const struct os_identity *owner = &launch->options.owner;
     bool is_older = version_compare(message_text(state, "version"), tether_version) < 0;
     if (!state && err.code != UV_EAGAIN)
         return give_up(launch, EXIT_FAILED, err.message);

@@ -114,7 +114,7 @@ static void on_process_end(void *context, const struct os_identity *identity) {
     struct control *control = session->control;
     struct lifecycle_event event = {
         .kind = LIFECYCLE_ON_PROCESS,
-        .process = {(uint64_t)identity->pid, identity->start},
+        .process = *identity,
         .liveness = LIFECYCLE_DEAD,
     };
     if (!session->known) /* it never got so far as to be a session */
@@ -138,10 +138,6 @@ static struct control_session *session_create(struct control *control) {
 
 /* ---- hello ---- */
 
-static struct lifecycle_process lifecycle_identity(const struct control_session *session) {
-    return (struct lifecycle_process){(uint64_t)session->process.pid, session->process.start};
-}
-
 static void introduce(struct control_session *session, enum lifecycle_role role, uint32_t resume,
                       struct control_call *call) {
     session->known = true;
@@ -152,7 +148,7 @@ static void introduce(struct control_session *session, enum lifecycle_role role,
          (struct lifecycle_event){.kind = LIFECYCLE_ON_HELLO,
                                   .role = role,
                                   .resume = resume,
-                                  .process = lifecycle_identity(session)},
+                                  .process = session->process},
          call);
 }
 
@@ -412,7 +408,7 @@ static void request_handover(struct control_session *session, const json_t *mess
     if (owner.pid == 0)
         owner = session->process;
     own = find_process(session->control, LIFECYCLE_ROLE_EDITOR, &owner);
-    event.process = (struct lifecycle_process){(uint64_t)owner.pid, owner.start};
+    event.process = owner;
     if (own)
         event.session = own->id;
     daemon_feed(session->control->daemon, &event, &call);

@@ -121,10 +121,6 @@ static enum lifecycle_liveness look_at(const struct os_identity *identity) {
     return LIFECYCLE_UNKNOWN;
 }
 
-static struct os_identity owner_identity(const struct daemon *daemon) {
-    return (struct os_identity){(int64_t)daemon->life.owner.pid, daemon->life.owner.start};
-}
-
 /* Reports the lifecycle's own form of the identity: a start that it does not know stays unknown. */
 static void report_owner(struct daemon *daemon, enum lifecycle_liveness liveness) {
     struct lifecycle_event event = {
@@ -133,8 +129,7 @@ static void report_owner(struct daemon *daemon, enum lifecycle_liveness liveness
 }
 
 static void sample_owner(struct daemon *daemon) {
-    struct os_identity owner = owner_identity(daemon);
-    report_owner(daemon, daemon->owner_ended ? LIFECYCLE_DEAD : look_at(&owner));
+    report_owner(daemon, daemon->owner_ended ? LIFECYCLE_DEAD : look_at(&daemon->life.owner));
 }
 
 static void on_owner_end(void *context, const struct os_identity *identity) {
@@ -151,7 +146,7 @@ static void on_owner_timer(uv_timer_t *timer) {
 }
 
 static void watch_owner(struct daemon *daemon) {
-    struct os_identity owner = owner_identity(daemon);
+    struct os_identity owner = daemon->life.owner;
     int rc;
     os_watch_destroy(daemon->owner_watch);
     daemon->owner_watch = NULL;
@@ -554,19 +549,16 @@ static int open_all(struct daemon *daemon, struct error *err) {
 }
 
 static void begin(struct daemon *daemon) {
-    struct lifecycle_process owner = daemon->options->owner;
+    struct os_identity owner = daemon->options->owner;
     char whose[32];
     uint32_t seed = 0;
-    if (owner.pid != 0 && owner.start == 0) { /* hold on to whoever has this pid now */
-        struct os_identity identity;
-        if (os_identity_of((int64_t)owner.pid, &identity) == 0)
-            owner.start = identity.start;
-    }
+    if (owner.pid != 0 && owner.start == 0) /* hold on to whoever has this pid now */
+        os_identity_of(owner.pid, &owner);
     os_random(&seed, sizeof seed);
     daemon->busy = true;
     lifecycle_init(&daemon->life, &daemon->options->config, &owner, seed, (uint64_t)os_clock_ms(),
                    &daemon->actions);
-    snprintf(whose, sizeof whose, owner.pid ? "owner %" PRIu64 : "no owner", owner.pid);
+    snprintf(whose, sizeof whose, owner.pid ? "owner %" PRId64 : "no owner", owner.pid);
     log_say(&daemon->log, "tether %s, process %lld, ports %s, %s", tether_version,
             (long long)daemon->self.pid, daemon->instance, whose);
     carry_out(daemon, NULL);

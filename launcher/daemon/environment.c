@@ -22,7 +22,7 @@ static void set_owner(struct text_list *list, const struct server_start *start) 
     const struct options *options = start->options;
     char pid[24], token[24];
     bool known = start->owner.pid != 0;
-    snprintf(pid, sizeof pid, "%" PRIu64, start->owner.pid);
+    snprintf(pid, sizeof pid, "%" PRId64, start->owner.pid);
     snprintf(token, sizeof token, "%" PRIu64, start->owner.start);
     environment_set(list, "TETHER_OWNER_PID", known ? pid : NULL);
     environment_set(list, "TETHER_OWNER_START", known && start->owner.start ? token : NULL);
@@ -83,7 +83,7 @@ void command_build(struct text_list *list, const struct server_start *start) {
     snprintf(table[0].value, sizeof table[0].value, "%u", (unsigned)start->options->http_port);
     snprintf(table[1].value, sizeof table[1].value, "%u", (unsigned)start->options->ws_port);
     if (start->owner.pid)
-        snprintf(table[2].value, sizeof table[2].value, "%" PRIu64, start->owner.pid);
+        snprintf(table[2].value, sizeof table[2].value, "%" PRId64, start->owner.pid);
     options_instance(start->options, table[3].value);
     for (char **word = start->options->command; word && *word; word++)
         text_list_take(list, replace_all(*word, table));

@@ -13,10 +13,10 @@
 struct server_start {
     const struct options *options;
     struct os_identity daemon;
-    struct lifecycle_process owner; /* whoever owns the server now; pid 0: nobody */
-    const char *ready_place;        /* where to say that it is ready; NULL: nowhere */
-    const char *mark;               /* tells what this daemon started from copies; NULL: none */
-    const char *token;              /* with which editors reach the server; NULL: none */
+    struct os_identity owner; /* whoever owns the server now; pid 0: nobody */
+    const char *ready_place;  /* where to say that it is ready; NULL: nowhere */
+    const char *mark;         /* tells what this daemon started from copies; NULL: none */
+    const char *token;        /* with which editors reach the server; NULL: none */
 };
 
 /* Makes of what is inherited the environment of a server. */

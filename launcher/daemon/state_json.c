@@ -32,7 +32,7 @@ static void explain(const struct daemon *daemon, char *out, size_t size) {
     switch (why.kind) {
     case LIFECYCLE_WHY_SESSIONS:
         if (why.owner_liveness == LIFECYCLE_ALIVE && why.owner.pid)
-            snprintf(out, size, "%" PRIu32 " session%s, and owner %" PRIu64 " lives", why.sessions,
+            snprintf(out, size, "%" PRIu32 " session%s, and owner %" PRId64 " lives", why.sessions,
                      plural(why.sessions), why.owner.pid);
         else
             snprintf(out, size, "%" PRIu32 " session%s", why.sessions, plural(why.sessions));
@@ -42,16 +42,16 @@ static void explain(const struct daemon *daemon, char *out, size_t size) {
                  why.remaining_ms / 1000);
         break;
     case LIFECYCLE_WHY_OWNER:
-        snprintf(out, size, "owner %" PRIu64 " lives", why.owner.pid);
+        snprintf(out, size, "owner %" PRId64 " lives", why.owner.pid);
         break;
     case LIFECYCLE_WHY_OWNER_UNKNOWN:
-        snprintf(out, size, "owner %" PRIu64 " cannot be looked at, and may live", why.owner.pid);
+        snprintf(out, size, "owner %" PRId64 " cannot be looked at, and may live", why.owner.pid);
         break;
     case LIFECYCLE_WHY_UNARMED:
         snprintf(out, size, "no owner was given; `tether stop` ends it");
         break;
     case LIFECYCLE_WHY_GRACE:
-        snprintf(out, size, "owner %" PRIu64 " is dead and nobody is left; a second look follows",
+        snprintf(out, size, "owner %" PRId64 " is dead and nobody is left; a second look follows",
                  why.owner.pid);
         break;
     case LIFECYCLE_WHY_STOPPING:
@@ -161,7 +161,7 @@ static json_t *owner_json(const struct lifecycle *life) {
     json_t *owner;
     if (life->owner.pid == 0)
         return json_null();
-    owner = process_json((int64_t)life->owner.pid, life->owner.start);
+    owner = process_json(life->owner.pid, life->owner.start);
     json_object_set_new(owner, "alive",
                         life->owner_liveness == LIFECYCLE_UNKNOWN
                             ? json_null()
@@ -172,7 +172,7 @@ static json_t *owner_json(const struct lifecycle *life) {
 static json_t *session_json(const struct daemon *daemon, const struct lifecycle_session *known) {
     const struct control_session *record = control_find(&daemon->control, known->id);
     char id[16];
-    json_t *json = process_json((int64_t)known->process.pid, known->process.start);
+    json_t *json = process_json(known->process.pid, known->process.start);
     snprintf(id, sizeof id, "%" PRIu32, known->id);
     json_object_set_new(json, "session", json_string(id));
     json_object_set_new(json, "role",

@@ -70,10 +70,8 @@ static void add_word(const char *word, void *context) {
  * others use it, and passes on to the oldest of them. */
 static void launch_words(const struct daemon_session *session, struct text_list *words) {
     struct options told = *session->options;
-    struct os_identity self = {0};
     if (told.owner.pid == 0) {
-        os_identity_self(&self);
-        told.owner = (struct lifecycle_process){(uint64_t)self.pid, self.start};
+        os_identity_self(&told.owner);
         told.owner_is_front = true;
     }
     text_list_add(words, "tether");

@@ -21,8 +21,7 @@ static inline void turn_answer(struct turn *t, enum lifecycle_answer answer) {
     t->out->answer = answer;
 }
 
-static inline bool process_same(const struct lifecycle_process *a,
-                                const struct lifecycle_process *b) {
+static inline bool process_same(const struct os_identity *a, const struct os_identity *b) {
     return a->pid != 0 && a->pid == b->pid && a->start == b->start;
 }
 
@@ -54,15 +53,15 @@ uint64_t server_deadline(const struct lifecycle *);
 
 /* ---- owner.c ---- */
 
-void owner_begin(struct turn *, const struct lifecycle_process *owner);
-void owner_seen(struct turn *, const struct lifecycle_process *, enum lifecycle_liveness);
+void owner_begin(struct turn *, const struct os_identity *owner);
+void owner_seen(struct turn *, const struct os_identity *, enum lifecycle_liveness);
 
 /* The process gave up its interest: if it is the owner, another session's process takes over. */
-void owner_release(struct turn *, const struct lifecycle_process *);
+void owner_release(struct turn *, const struct os_identity *);
 
 /* Whether there is an owner other than this process that lives, or may. So there is for a server
  * without an owner: whoever started it by hand. */
-bool owner_objects(const struct lifecycle *, const struct lifecycle_process *);
+bool owner_objects(const struct lifecycle *, const struct os_identity *);
 
 /* Brings ownership in line with the owner's liveness and the sessions, and does what is due. */
 bool owner_settle(struct turn *);
@@ -74,7 +73,7 @@ void sessions_hello(struct turn *, const struct lifecycle_event *);
 void sessions_heard(struct turn *, uint32_t id);
 void sessions_closed(struct turn *, uint32_t id);
 void sessions_leave(struct turn *, uint32_t id, enum lifecycle_leave);
-void sessions_process_died(struct turn *, const struct lifecycle_process *);
+void sessions_process_died(struct turn *, const struct os_identity *);
 
 bool sessions_timers(struct turn *);
 uint64_t sessions_deadline(const struct lifecycle *);

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "identity.h"
+
 #ifndef LIFECYCLE_MAX_SESSIONS
 #define LIFECYCLE_MAX_SESSIONS 256
 #endif
@@ -68,12 +70,6 @@ unsigned lifecycle_config_repair(struct lifecycle_config *);
 
 /* ---- Who and what ---- */
 
-/* A process: never a pid alone. pid 0 means "not known". */
-struct lifecycle_process {
-    uint64_t pid;
-    uint64_t start;
-};
-
 enum lifecycle_liveness { LIFECYCLE_UNKNOWN, LIFECYCLE_ALIVE, LIFECYCLE_DEAD };
 
 enum lifecycle_server {
@@ -114,7 +110,7 @@ struct lifecycle_session {
     uint8_t link;   /* enum lifecycle_link */
     uint8_t silent; /* not heard of for the silence limit: kept, but does not count */
     uint8_t pinged; /* asked for a sign of life, no answer yet */
-    struct lifecycle_process process;
+    struct os_identity process;
     uint64_t heard; /* when it last said anything */
     uint64_t until; /* HELD: when the place is given up */
 };
@@ -184,7 +180,7 @@ struct lifecycle {
     bool crashed;    /* for the exit code: the last exit of the server was no success */
 
     enum lifecycle_ownership ownership;
-    struct lifecycle_process owner;
+    struct os_identity owner;
     enum lifecycle_liveness owner_liveness;
     bool owner_adopted; /* the owner is a session's process, not the one given at launch */
     bool sampling;      /* ORPHAN: the second look has been asked for */
@@ -232,7 +228,7 @@ struct lifecycle_event {
     uint32_t resume;  /* HELLO: the session it continues, or 0 */
     enum lifecycle_role role;
     enum lifecycle_leave leave;
-    struct lifecycle_process process;
+    struct os_identity process;
     enum lifecycle_liveness liveness;
     enum lifecycle_failure failure;
     bool success;
@@ -283,7 +279,7 @@ struct lifecycle_actions {
 /* Begins a life: `out` asks for the first start. `owner` may be NULL or have pid 0: then nothing
  * is armed, ever. A config out of range is repaired. The seed is only for backoff jitter. */
 void lifecycle_init(struct lifecycle *, const struct lifecycle_config *config,
-                    const struct lifecycle_process *owner, uint32_t seed, uint64_t now_ms,
+                    const struct os_identity *owner, uint32_t seed, uint64_t now_ms,
                     struct lifecycle_actions *out);
 
 /* One event. A first start that fails with nobody there passes through FAILED within one step: the
@@ -328,7 +324,7 @@ struct lifecycle_why {
     enum lifecycle_why_kind kind;
     enum lifecycle_cause cause;
     enum lifecycle_liveness owner_liveness;
-    struct lifecycle_process owner;
+    struct os_identity owner;
     uint32_t sessions;     /* that count, kept places included */
     uint32_t away;         /* of them, without a connection */
     uint64_t remaining_ms; /* until that reason can end by time alone, or LIFECYCLE_NEVER */

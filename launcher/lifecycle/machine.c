@@ -173,7 +173,7 @@ static void turn_finish(struct turn *t) {
 /* ---- Entry points ---- */
 
 void lifecycle_init(struct lifecycle *l, const struct lifecycle_config *config,
-                    const struct lifecycle_process *owner, uint32_t seed, uint64_t now_ms,
+                    const struct os_identity *owner, uint32_t seed, uint64_t now_ms,
                     struct lifecycle_actions *out) {
     struct turn t;
     /* Not the slots: untouched pages cost nothing. */

@@ -37,7 +37,7 @@ static bool owner_move(struct turn *t, enum owner_input input) {
     return true;
 }
 
-void owner_begin(struct turn *t, const struct lifecycle_process *owner) {
+void owner_begin(struct turn *t, const struct os_identity *owner) {
     struct lifecycle *l = t->l;
     l->ownership = LIFECYCLE_UNARMED;
     if (!owner || owner->pid == 0)
@@ -49,7 +49,7 @@ void owner_begin(struct turn *t, const struct lifecycle_process *owner) {
 }
 
 /* Once the end has begun nobody's life changes anything, and the last word stays for the record. */
-static bool owner_is(const struct lifecycle *l, const struct lifecycle_process *process) {
+static bool owner_is(const struct lifecycle *l, const struct os_identity *process) {
     return l->ownership != LIFECYCLE_UNARMED && !server_ending(l) &&
            process_same(&l->owner, process);
 }
@@ -63,7 +63,7 @@ static void owner_inherit(struct turn *t, const struct lifecycle_session *heir) 
     turn_do(t, LIFECYCLE_DO_WATCH_OWNER);
 }
 
-void owner_seen(struct turn *t, const struct lifecycle_process *process,
+void owner_seen(struct turn *t, const struct os_identity *process,
                 enum lifecycle_liveness liveness) {
     struct lifecycle *l = t->l;
     if (!owner_is(l, process))
@@ -76,7 +76,7 @@ void owner_seen(struct turn *t, const struct lifecycle_process *process,
         server_end(t, LIFECYCLE_CAUSE_OWNER);
 }
 
-void owner_release(struct turn *t, const struct lifecycle_process *process) {
+void owner_release(struct turn *t, const struct os_identity *process) {
     if (!owner_is(t->l, process))
         return;
     const struct lifecycle_session *heir = sessions_heir(t->l);
@@ -84,7 +84,7 @@ void owner_release(struct turn *t, const struct lifecycle_process *process) {
         owner_inherit(t, heir);
 }
 
-bool owner_objects(const struct lifecycle *l, const struct lifecycle_process *process) {
+bool owner_objects(const struct lifecycle *l, const struct os_identity *process) {
     return l->ownership == LIFECYCLE_UNARMED ||
            (l->owner_liveness != LIFECYCLE_DEAD && !process_same(&l->owner, process));
 }

@@ -200,12 +200,12 @@ void sessions_closed(struct turn *t, uint32_t id) {
 }
 
 /* Whether the server has nobody left after this editor has left for good. */
-static bool leave_ends(const struct lifecycle *l, const struct lifecycle_process *leaver) {
+static bool leave_ends(const struct lifecycle *l, const struct os_identity *leaver) {
     return sessions_counting(l) == 0 && !owner_objects(l, leaver);
 }
 
 static void session_leave_for_good(struct turn *t, struct lifecycle_session *s) {
-    struct lifecycle_process leaver = s->process;
+    struct os_identity leaver = s->process;
     bool editor = s->role == LIFECYCLE_ROLE_EDITOR;
     session_remove(t, s);
     if (!editor)
@@ -234,7 +234,7 @@ void sessions_leave(struct turn *t, uint32_t id, enum lifecycle_leave leave) {
     }
 }
 
-void sessions_process_died(struct turn *t, const struct lifecycle_process *process) {
+void sessions_process_died(struct turn *t, const struct os_identity *process) {
     for (uint32_t i = t->l->session_count; i-- > 0;) {
         struct lifecycle_session *s = &t->l->sessions[i];
         if (s->link == LIFECYCLE_HELD || !process_same(&s->process, process))

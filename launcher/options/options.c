@@ -56,7 +56,7 @@ static bool set_owner_pid(struct options *options, const char *value) {
     bool valid = value[0] == 0 || (os_pid_parse(value, &pid) == 0 && pid != 1);
     options->owner_named = true;
     options->owner_wrong |= !valid;
-    options->owner.pid = valid ? (uint64_t)pid : 0;
+    options->owner.pid = valid ? pid : 0;
     return valid;
 }
 
@@ -372,7 +372,7 @@ static int read_words(struct options *options, struct words *words, struct error
 int options_parse(struct options *options, unsigned scopes, char **arguments, FILE *warnings,
                   struct error *err) {
     struct words words = {arguments, scopes, warnings};
-    struct lifecycle_process variables;
+    struct os_identity variables;
     int rc;
     *options = (struct options){
         .http_port = 8000,
@@ -388,7 +388,7 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
     variables = options->owner;
     if (options->owner_wrong)
         variables.pid = variables.start = 0;
-    options->owner = (struct lifecycle_process){0};
+    options->owner = (struct os_identity){0};
     options->owner_named = options->owner_wrong = false;
     rc = read_words(options, &words, err);
     /* The start that a variable tells belongs to the pid that a variable tells. */
@@ -397,7 +397,7 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
         options->owner.start = options->owner.start ? options->owner.start : variables.start;
     }
     if (options->owner_wrong)
-        options->owner = (struct lifecycle_process){0};
+        options->owner = (struct os_identity){0};
     if (rc == 0 && options->http_port == options->ws_port)
         rc = error_set(err, UV_EINVAL,
                        "both ports are %u; give --http-port and --ws-port different numbers",
@@ -412,19 +412,19 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
 }
 
 int options_check_owner(const struct options *options, struct error *err) {
-    const struct lifecycle_process *owner = &options->owner;
-    struct os_identity meant = {(int64_t)owner->pid, owner->start}, now;
-    if (owner->pid == 0 || os_liveness(&meant) != OS_DEAD)
+    const struct os_identity *owner = &options->owner;
+    struct os_identity now;
+    if (owner->pid == 0 || os_liveness(owner) != OS_DEAD)
         return 0;
-    if (owner->start != 0 && os_identity_of(meant.pid, &now) == 0 && now.start != owner->start)
+    if (owner->start != 0 && os_identity_of(owner->pid, &now) == 0 && now.start != owner->start)
         return error_set(err, UV_ESRCH,
                          "pid %lld is another process than the owner meant: that one is dead, so "
                          "nothing is started for it (--owner-start)",
-                         (long long)meant.pid);
+                         (long long)owner->pid);
     return error_set(err, UV_ESRCH,
                      "the owner, process %lld, does not live, so nothing is started for it; name "
                      "one that does (--owner-pid), or none",
-                     (long long)meant.pid);
+                     (long long)owner->pid);
 }
 
 void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]) {
@@ -505,7 +505,7 @@ static void emit_ready(const struct emitter *to, const struct options *options) 
 
 static void emit_owner(const struct emitter *to, const struct options *options) {
     if (options->owner.pid != 0) {
-        emit_number(to, "owner-pid", options->owner.pid);
+        emit_number(to, "owner-pid", (uint64_t)options->owner.pid);
         if (options->owner.start != 0)
             emit_number(to, "owner-start", options->owner.start);
         emit_pair(to, "owner-role", options->owner_is_front ? "front" : "editor");

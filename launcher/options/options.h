@@ -41,14 +41,14 @@ enum option_scope {
 struct options {
     char **command; /* what follows "--"; borrowed, NULL-terminated; NULL: none was given */
     uint16_t http_port;
-    uint16_t ws_port;               /* 0: the server has one port only */
-    bool ports_auto;                /* blocked by a stranger: take the next free pair */
-    int pairs_passed;               /* how many were blocked so far */
-    bool hold_ports;                /* the daemon listens, and hands the sockets down */
-    bool builtin;                   /* the command is our own server */
-    struct lifecycle_process owner; /* pid 0: none */
-    bool owner_is_front;            /* it is a stdio front, no editor */
-    bool owner_named, owner_wrong;  /* while words are read: was there an owner, and a bad one */
+    uint16_t ws_port;              /* 0: the server has one port only */
+    bool ports_auto;               /* blocked by a stranger: take the next free pair */
+    int pairs_passed;              /* how many were blocked so far */
+    bool hold_ports;               /* the daemon listens, and hands the sockets down */
+    bool builtin;                  /* the command is our own server */
+    struct os_identity owner;      /* pid 0: none */
+    bool owner_is_front;           /* it is a stdio front, no editor */
+    bool owner_named, owner_wrong; /* while words are read: was there an owner, and a bad one */
     const char *aliases[OPTIONS_MAX_ALIASES];
     size_t alias_count;
     enum ready_kind ready;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "error.h"
+#include "identity.h"
 
 struct text_list;
 
@@ -27,15 +28,6 @@ typedef intptr_t os_handle;
 void os_handle_close(os_handle *handle);
 
 /* ---- Identity ---- */
-
-/* A process, told apart from every other that had or will have its pid. `start` is the system's own
- * start time in its own unit (Linux: field 22 of /proc/PID/stat), only ever compared for equality;
- * 0 means that it is not known. Pid 1 is a valid identity: in a container it may well be the
- * editor. */
-struct os_identity {
-    int64_t pid;
-    uint64_t start;
-};
 
 /* Strict decimal text: digits only, no sign, space or leading zero, nothing behind, within range
  * and above 0. Returns UV_EINVAL for anything else and UV_ERANGE for a number no process can have.

@@ -107,7 +107,7 @@ static void report(const struct scenario *sc, const struct space *s, uint32_t st
 }
 
 static bool space_begin(struct space *s, const struct scenario *sc, struct result *result) {
-    const struct lifecycle_process owner = {sc->plan->armed ? 1 : 0, 1};
+    const struct os_identity owner = {sc->plan->armed ? 1 : 0, 1};
     struct lifecycle_actions out;
     struct verdict verdict = {0};
     struct node n;

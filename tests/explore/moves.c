@@ -19,7 +19,7 @@ static struct move *list_add(struct list *list, enum lifecycle_event_kind kind, 
     m->actor = (uint8_t)actor;
     m->event.kind = kind;
     m->event.session = actor;
-    m->event.process = (struct lifecycle_process){actor, 1};
+    m->event.process = (struct os_identity){actor, 1};
     return m;
 }
 

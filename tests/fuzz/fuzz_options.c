@@ -182,7 +182,7 @@ static void check_start(const struct options *options, char **inherited) {
     FUZZ_CHECK(!environment.failed && environment.count > 0);
     for (size_t i = 0; i < environment.count; i++)
         if (strncmp(environment.items[i], "TETHER_OWNER_PID=", 17) == 0)
-            FUZZ_CHECK(strtoull(environment.items[i] + 17, NULL, 10) == options->owner.pid &&
+            FUZZ_CHECK(strtoll(environment.items[i] + 17, NULL, 10) == options->owner.pid &&
                        options->owner.pid != 0);
     text_list_finish(&command);
     text_list_finish(&environment);

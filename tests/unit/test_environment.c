@@ -316,11 +316,11 @@ static void test_longest_replacements(void **state) {
     } rows[] = {
         {"{http_port}", "65535"},
         {"{ws_port}", "65534"},
-        {"{owner_pid}", "18446744073709551615"},
+        {"{owner_pid}", "9223372036854775807"},
         {"{instance}", "65535-65534"},
     };
     static const struct options far = {.http_port = 65535, .ws_port = 65534};
-    struct server_start start = start_of(&far, UINT64_MAX, 0);
+    struct server_start start = start_of(&far, INT64_MAX, 0);
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         char word[1200] = "", expected[2200] = "";

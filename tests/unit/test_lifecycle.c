@@ -9,8 +9,8 @@
 #define SECOND 1000u
 #define MINUTE (60u * SECOND)
 
-static const struct lifecycle_process editor = {100, 7};
-static const struct lifecycle_process other = {200, 8};
+static const struct os_identity editor = {100, 7};
+static const struct os_identity other = {200, 8};
 
 struct life {
     struct lifecycle l;
@@ -25,12 +25,12 @@ static struct lifecycle_config defaults(void) {
 }
 
 static void begin_with(struct life *life, const struct lifecycle_config *config,
-                       const struct lifecycle_process *owner, uint32_t seed) {
+                       const struct os_identity *owner, uint32_t seed) {
     life->now = 5000;
     lifecycle_init(&life->l, config, owner, seed, life->now, &life->out);
 }
 
-static void begin(struct life *life, const struct lifecycle_process *owner) {
+static void begin(struct life *life, const struct os_identity *owner) {
     struct lifecycle_config config = defaults();
     begin_with(life, &config, owner, 1);
 }
@@ -50,13 +50,13 @@ static void ready(struct life *life) {
     assert_int_equal(life->l.server, LIFECYCLE_READY);
 }
 
-static void hello(struct life *life, uint32_t id, struct lifecycle_process process,
+static void hello(struct life *life, uint32_t id, struct os_identity process,
                   enum lifecycle_role role) {
     STEP(life, LIFECYCLE_ON_HELLO, .session = id, .process = process, .role = role);
     assert_int_equal(life->out.answer, LIFECYCLE_ANSWER_ADMITTED);
 }
 
-static void dead(struct life *life, struct lifecycle_process process) {
+static void dead(struct life *life, struct os_identity process) {
     STEP(life, LIFECYCLE_ON_PROCESS, .process = process, .liveness = LIFECYCLE_DEAD);
 }
 
@@ -144,7 +144,7 @@ static void test_owner_misfires(void **state) {
     struct life life;
     begin(&life, &editor);
     ready(&life);
-    dead(&life, (struct lifecycle_process){editor.pid, editor.start + 1});
+    dead(&life, (struct os_identity){editor.pid, editor.start + 1});
     assert_int_equal(life.l.ownership, LIFECYCLE_OWNED);
     dead(&life, editor);
     sleep_on(&life);
@@ -322,7 +322,7 @@ static void test_phantom(void **state) {
     begin(&life, &editor);
     ready(&life);
     assert_int_equal(lifecycle_deadline(&life.l), LIFECYCLE_NEVER);
-    hello(&life, 1, (struct lifecycle_process){0, 0}, LIFECYCLE_ROLE_EDITOR);
+    hello(&life, 1, (struct os_identity){0, 0}, LIFECYCLE_ROLE_EDITOR);
     dead(&life, editor);
     assert_int_equal(life.l.ownership, LIFECYCLE_OWNED);
     while (life.l.ownership != LIFECYCLE_ORPHAN)
@@ -492,7 +492,7 @@ static void test_full(void **state) {
     struct life life;
     begin(&life, NULL);
     for (uint32_t id = 1; id <= LIFECYCLE_MAX_SESSIONS; id++)
-        hello(&life, id, (struct lifecycle_process){id, 1}, LIFECYCLE_ROLE_EDITOR);
+        hello(&life, id, (struct os_identity){id, 1}, LIFECYCLE_ROLE_EDITOR);
     STEP(&life, LIFECYCLE_ON_HELLO, .session = LIFECYCLE_MAX_SESSIONS + 1, .process = other);
     assert_int_equal(life.out.answer, LIFECYCLE_ANSWER_FULL);
     while (!did(&life, LIFECYCLE_DO_PING))

@@ -136,7 +136,8 @@ static void test_malformed_interval_flag_takes_the_default(void **state) {
 
 struct owner_row {
     const char *variables, *words;
-    uint64_t pid, start;
+    int64_t pid;
+    uint64_t start;
     const char *where, *value; /* of the warning; NULL: there is none */
 };
 
@@ -148,7 +149,7 @@ static void check_owners(const struct owner_row *rows, size_t count) {
         if (rows[i].where)
             assert_non_null(strstr(run.warnings, "no owner is watched"));
         if (run.options.owner.pid != rows[i].pid || run.options.owner.start != rows[i].start)
-            fail_msg("'%s' '%s': owner %" PRIu64 ":%" PRIu64, rows[i].variables, rows[i].words,
+            fail_msg("'%s' '%s': owner %" PRId64 ":%" PRIu64, rows[i].variables, rows[i].words,
                      run.options.owner.pid, run.options.owner.start);
     }
 }
