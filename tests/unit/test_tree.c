@@ -62,7 +62,7 @@ static void test_strays_are_reaped_by_number(void **state) {
         /* The stray was adopted at its parent's death; its own end may be a moment away. */
         assert_int_equal(check_children(), 2);
         assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-        zombies = tree_reap_strays(&child, 1);
+        zombies = tree_reap_strays(child);
     }
     assert_int_equal(check_children(), 1);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -78,12 +78,12 @@ static void note_ended(void *context, int pid, struct os_exit how) {
     ended_pids[(*count)++] = pid;
 }
 
-/* An excluded child stays, and so does what is below it. */
-static void test_kill_all_spares_the_excluded(void **state) {
+/* The child that is spared stays, and so does what is below it. */
+static void test_kill_all_spares_one(void **state) {
     int count = 0;
     int kept = fork_pausing();
     int ended = fork_pausing();
-    struct tree_kill how = {.exclude = &kept, .exclude_count = 1, .reaped = note_ended};
+    struct tree_kill how = {.spared = kept, .reaped = note_ended};
     int pidfd = harness_pidfd(kept);
 
     (void)state;
@@ -92,7 +92,7 @@ static void test_kill_all_spares_the_excluded(void **state) {
     assert_int_equal(count, 1);
     assert_int_equal(ended_pids[0], ended);
     assert_int_equal(harness_survivors(&pidfd, 1, 20), 1);
-    how.exclude_count = 0;
+    how.spared = 0;
     assert_int_equal(tree_kill_all(&how), 0);
     assert_int_equal(count, 2);
     assert_int_equal(check_children(), 0);
@@ -148,12 +148,11 @@ static void test_kill_all_can_be_given_up(void **state) {
     int tracer = fork_pausing_tracer(kept);
 
     (void)state;
-    how.exclude = &tracer;
-    how.exclude_count = 1;
+    how.spared = tracer;
     assert_int_equal(tree_kill_all(&how), -ECANCELED);
     assert_int_equal(times, 5);
     assert_int_equal(kill(tracer, SIGKILL), 0);
-    how.exclude_count = 0;
+    how.spared = 0;
     times = 0;
     assert_int_equal(tree_kill_all(&how), 0);
 }
@@ -161,7 +160,7 @@ static void test_kill_all_can_be_given_up(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         guard_test(test_strays_are_reaped_by_number),
-        guard_test(test_kill_all_spares_the_excluded),
+        guard_test(test_kill_all_spares_one),
         guard_test(test_kill_all_reaps_guards),
         guard_test(test_kill_all_can_be_given_up),
     };

@@ -104,7 +104,7 @@ static void guard_gone(struct os_tree *tree) {
 static void on_child_signal(uv_signal_t *signal, int number) {
     struct os_tree *tree = signal->data;
     (void)number;
-    tree_reap_strays(&tree->guard.pid, tree->guard.pid ? 1 : 0);
+    tree_reap_strays(tree->guard.pid);
     if (tree->running && tree->guard.pid == 0)
         end_inherited(tree);
 }

@@ -70,14 +70,6 @@ struct pass {
     int dying[WATCHED]; /* the first of those left */
 };
 
-static bool is_excluded(const struct tree_kill *how, int pid) {
-    for (size_t i = 0; i < how->exclude_count; i++) {
-        if (how->exclude[i] == pid)
-            return true;
-    }
-    return false;
-}
-
 /* Signals the process if it is still the one listed, no zombie, and in the group (0: any). Kernels
  * before 5.3 have no pidfd: there only direct children are signalled, and the others when they have
  * become such. */
@@ -119,7 +111,7 @@ static void add_member(void *context, int pid) {
     struct sweep *sweep = context;
     struct proc_stat stat;
 
-    if (sweep->count == BATCH || is_excluded(sweep->how, pid) || is_listed(sweep, pid))
+    if (sweep->count == BATCH || pid == sweep->how->spared || is_listed(sweep, pid))
         return;
     if (procfs_read_stat(pid, &stat) < 0)
         return;
@@ -177,7 +169,7 @@ static void end_child(void *context, int pid) {
     struct pass *pass = context;
     int status;
 
-    if (is_excluded(pass->how, pid))
+    if (pid == pass->how->spared)
         return;
     if (reap_child(pid, &status)) {
         pass->reaped++;
@@ -305,12 +297,12 @@ static void reap_stray(void *context, int pid) {
     struct pass *pass = context;
     int status;
 
-    if (!is_excluded(pass->how, pid))
+    if (pid != pass->how->spared)
         pass->reaped += reap_child(pid, &status);
 }
 
-int tree_reap_strays(const int *exclude, size_t exclude_count) {
-    const struct tree_kill how = {.exclude = exclude, .exclude_count = exclude_count};
+int tree_reap_strays(int spared) {
+    const struct tree_kill how = {.spared = spared};
     struct pass pass = {.how = &how};
     int result = procfs_each_child(getpid(), reap_stray, &pass);
 

@@ -15,10 +15,9 @@
 
 /* All pointers are borrowed for the length of the call; zero means none. */
 struct tree_kill {
-    /* Children of the caller that stay, each with everything below it: for the daemon its guards
-     * and the processes libuv waits for. */
-    const int *exclude;
-    size_t exclude_count;
+    /* A child of the caller that stays, with everything below it: for the daemon its guard. 0:
+     * none. */
+    int spared;
 
     /* Told of each child of the caller that was reaped here. */
     void (*reaped)(void *context, int pid, struct os_exit how);
@@ -35,7 +34,7 @@ int tree_adopt_orphans(void);
 
 /* Ends every descendant of the caller and reaps all that become its children.
  *
- * Returns 0 when no child is left but the excluded ones, -EPERM when all that is left belongs to
+ * Returns 0 when no child is left but the one spared, -EPERM when all that is left belongs to
  * somebody the caller may not signal (a set-uid program; such a process is still reaped by a later
  * call once it has ended by itself), -ECANCELED when give_up said so, another -errno when the
  * system does not tell who the children are (no /proc). Never signals a process that is not a
@@ -46,8 +45,9 @@ int tree_kill_all(const struct tree_kill *how);
  * leader is reaped and its number alone no longer proves whose group it is. Returns how many. */
 int tree_signal_group(int group, int signal);
 
-/* Reaps zombies among the caller's children that are not in the list; returns how many. Waits for
- * each by its number, so it takes no exit status from anybody else who waits by number. */
-int tree_reap_strays(const int *exclude, size_t exclude_count);
+/* Reaps zombies among the caller's children but for the one spared (0: none); returns how many.
+ * Waits for each by its number, so it takes no exit status from anybody else who waits by number.
+ */
+int tree_reap_strays(int spared);
 
 #endif

@@ -1,8 +1,10 @@
-/* Waiting for the end of a process that is held on to, and what it ended with. */
+/* Waiting for the end of a process that is held on to, what it ended with, and what a thread within
+ * another's process needs. */
 #include "posix.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,4 +49,13 @@ struct os_exit posix_exit_of(int status) {
         .dumped_core = by_signal && WCOREDUMP(status),
         .value = by_signal ? WTERMSIG(status) : WEXITSTATUS(status),
     };
+}
+
+void os_thread_block_signals(void) {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t others;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&others, faults[i]); /* for the host's crash handler, whosever the fault is */
+    pthread_sigmask(SIG_BLOCK, &others, NULL);
 }
