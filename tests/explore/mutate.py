@@ -216,10 +216,10 @@ MACHINES = [
 ]
 
 
-def compile_all(sources, include, folder):
+def compile_all(sources, includes, folder):
     """Compiles the sources into the folder; an error text, or None."""
-    command = [CC, "-std=c11", "-O1", "-w", "-c", "-DLIFECYCLE_MAX_SESSIONS=3", f"-I{include}",
-               *map(str, sources)]
+    command = [CC, "-std=c11", "-O1", "-w", "-c", "-DLIFECYCLE_MAX_SESSIONS=3",
+               *(f"-I{include}" for include in includes), *map(str, sources)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stderr[:500] if done.returncode else None
 
@@ -235,7 +235,7 @@ def build(work, common, machine, mutant):
     if text.count(old) != 1:
         return f"the line to change stands {text.count(old)} times in {name}"
     source.write_text(text.replace(old, new), encoding="utf-8")
-    problem = compile_all([source], work, work)
+    problem = compile_all([source], [work, machine.include], work)
     if problem:
         return problem
     changed = source.with_suffix(".o").name
@@ -276,7 +276,7 @@ def judge_all(machine, first):
     with tempfile.TemporaryDirectory(prefix="tether-mutants-") as folder:
         common = pathlib.Path(folder)
         sources = [source for source in (*machine.sources, *machine.explorer) if source.suffix == ".c"]
-        problem = compile_all(sources, machine.include, common)
+        problem = compile_all(sources, [machine.include], common)
         if problem:
             print(f"Bail out! {problem}")
             return 0
