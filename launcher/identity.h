@@ -1,4 +1,4 @@
-/* Who is meant when a process is. */
+/* Who is meant when a process is, and whether it lives. */
 #ifndef TETHER_IDENTITY_H
 #define TETHER_IDENTITY_H
 
@@ -12,5 +12,8 @@ struct os_identity {
     int64_t pid;
     uint64_t start;
 };
+
+/* OS_UNKNOWN is what the system would not tell; it must never be treated as dead. */
+enum os_life { OS_UNKNOWN = 0, OS_ALIVE, OS_DEAD };
 
 #endif

@@ -115,7 +115,7 @@ static void on_process_end(void *context, const struct os_identity *identity) {
     struct lifecycle_event event = {
         .kind = LIFECYCLE_ON_PROCESS,
         .process = *identity,
-        .liveness = LIFECYCLE_DEAD,
+        .liveness = OS_DEAD,
     };
     if (!session->known) /* it never got so far as to be a session */
         close_connection(session);

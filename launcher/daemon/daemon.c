@@ -109,34 +109,22 @@ static void on_log_line(void *context, enum log_stream stream, const char *text,
 
 /* ---- the owner ---- */
 
-static enum lifecycle_liveness look_at(const struct os_identity *identity) {
-    switch (os_liveness(identity)) {
-    case OS_ALIVE:
-        return LIFECYCLE_ALIVE;
-    case OS_DEAD:
-        return LIFECYCLE_DEAD;
-    case OS_UNKNOWN:
-        break;
-    }
-    return LIFECYCLE_UNKNOWN;
-}
-
 /* Reports the lifecycle's own form of the identity: a start that it does not know stays unknown. */
-static void report_owner(struct daemon *daemon, enum lifecycle_liveness liveness) {
+static void report_owner(struct daemon *daemon, enum os_life liveness) {
     struct lifecycle_event event = {
         .kind = LIFECYCLE_ON_PROCESS, .process = daemon->life.owner, .liveness = liveness};
     daemon_feed(daemon, &event, NULL);
 }
 
 static void sample_owner(struct daemon *daemon) {
-    report_owner(daemon, daemon->owner_ended ? LIFECYCLE_DEAD : look_at(&daemon->life.owner));
+    report_owner(daemon, daemon->owner_ended ? OS_DEAD : os_liveness(&daemon->life.owner));
 }
 
 static void on_owner_end(void *context, const struct os_identity *identity) {
     struct daemon *daemon = context;
     (void)identity;
     daemon->owner_ended = true;
-    report_owner(daemon, LIFECYCLE_DEAD);
+    report_owner(daemon, OS_DEAD);
 }
 
 static void watch_owner(struct daemon *daemon);
@@ -182,7 +170,7 @@ static void start_server(struct daemon *daemon) {
     };
     struct server_facts *facts = &daemon->facts;
     struct error err;
-    if (daemon->life.owner_liveness != LIFECYCLE_DEAD)
+    if (daemon->life.owner_liveness != OS_DEAD)
         start.owner = daemon->life.owner;
     facts->started_at = os_clock_ms();
     facts->ready_ms = -1;

@@ -31,7 +31,7 @@ static void explain(const struct daemon *daemon, char *out, size_t size) {
     struct lifecycle_why why = lifecycle_explain(&daemon->life, (uint64_t)os_clock_ms());
     switch (why.kind) {
     case LIFECYCLE_WHY_SESSIONS:
-        if (why.owner_liveness == LIFECYCLE_ALIVE && why.owner.pid)
+        if (why.owner_liveness == OS_ALIVE && why.owner.pid)
             snprintf(out, size, "%" PRIu32 " session%s, and owner %" PRId64 " lives", why.sessions,
                      plural(why.sessions), why.owner.pid);
         else
@@ -163,9 +163,9 @@ static json_t *owner_json(const struct lifecycle *life) {
         return json_null();
     owner = process_json(life->owner.pid, life->owner.start);
     json_object_set_new(owner, "alive",
-                        life->owner_liveness == LIFECYCLE_UNKNOWN
+                        life->owner_liveness == OS_UNKNOWN
                             ? json_null()
-                            : json_boolean(life->owner_liveness == LIFECYCLE_ALIVE));
+                            : json_boolean(life->owner_liveness == OS_ALIVE));
     return owner;
 }
 

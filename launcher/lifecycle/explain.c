@@ -35,11 +35,11 @@ static enum lifecycle_why_kind explain_owner(const struct lifecycle *l) {
     if (l->ownership == LIFECYCLE_UNARMED)
         return LIFECYCLE_WHY_UNARMED;
     switch (l->owner_liveness) {
-    case LIFECYCLE_ALIVE:
+    case OS_ALIVE:
         return LIFECYCLE_WHY_OWNER;
-    case LIFECYCLE_DEAD:
+    case OS_DEAD:
         return LIFECYCLE_WHY_GRACE;
-    case LIFECYCLE_UNKNOWN:
+    case OS_UNKNOWN:
         break;
     }
     return LIFECYCLE_WHY_OWNER_UNKNOWN;

@@ -54,7 +54,7 @@ uint64_t server_deadline(const struct lifecycle *);
 /* ---- owner.c ---- */
 
 void owner_begin(struct turn *, const struct os_identity *owner);
-void owner_seen(struct turn *, const struct os_identity *, enum lifecycle_liveness);
+void owner_seen(struct turn *, const struct os_identity *, enum os_life);
 
 /* The process gave up its interest: if it is the owner, another session's process takes over. */
 void owner_release(struct turn *, const struct os_identity *);

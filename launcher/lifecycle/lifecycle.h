@@ -70,8 +70,6 @@ unsigned lifecycle_config_repair(struct lifecycle_config *);
 
 /* ---- Who and what ---- */
 
-enum lifecycle_liveness { LIFECYCLE_UNKNOWN, LIFECYCLE_ALIVE, LIFECYCLE_DEAD };
-
 enum lifecycle_server {
     LIFECYCLE_STARTING,
     LIFECYCLE_READY,
@@ -181,7 +179,7 @@ struct lifecycle {
 
     enum lifecycle_ownership ownership;
     struct os_identity owner;
-    enum lifecycle_liveness owner_liveness;
+    enum os_life owner_liveness;
     bool owner_adopted; /* the owner is a session's process, not the one given at launch */
     bool sampling;      /* ORPHAN: the second look has been asked for */
     uint64_t orphan_by; /* ORPHAN: when it is due */
@@ -229,7 +227,7 @@ struct lifecycle_event {
     enum lifecycle_role role;
     enum lifecycle_leave leave;
     struct os_identity process;
-    enum lifecycle_liveness liveness;
+    enum os_life liveness;
     enum lifecycle_failure failure;
     bool success;
     bool force;
@@ -323,7 +321,7 @@ enum lifecycle_why_kind {
 struct lifecycle_why {
     enum lifecycle_why_kind kind;
     enum lifecycle_cause cause;
-    enum lifecycle_liveness owner_liveness;
+    enum os_life owner_liveness;
     struct os_identity owner;
     uint32_t sessions;     /* that count, kept places included */
     uint32_t away;         /* of them, without a connection */

@@ -53,7 +53,7 @@ static void signal_received(struct turn *t) {
 }
 
 static void process_seen(struct turn *t, const struct lifecycle_event *event) {
-    if (event->liveness == LIFECYCLE_DEAD)
+    if (event->liveness == OS_DEAD)
         sessions_process_died(t, &event->process);
     owner_seen(t, &event->process, event->liveness);
 }

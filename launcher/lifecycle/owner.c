@@ -44,7 +44,7 @@ void owner_begin(struct turn *t, const struct os_identity *owner) {
         return;
     l->ownership = LIFECYCLE_OWNED;
     l->owner = *owner;
-    l->owner_liveness = LIFECYCLE_UNKNOWN;
+    l->owner_liveness = OS_UNKNOWN;
     turn_do(t, LIFECYCLE_DO_WATCH_OWNER);
 }
 
@@ -57,14 +57,13 @@ static bool owner_is(const struct lifecycle *l, const struct os_identity *proces
 static void owner_inherit(struct turn *t, const struct lifecycle_session *heir) {
     struct lifecycle *l = t->l;
     l->owner = heir->process;
-    l->owner_liveness = LIFECYCLE_UNKNOWN;
+    l->owner_liveness = OS_UNKNOWN;
     l->owner_adopted = true;
     owner_move(t, IN_INHERIT);
     turn_do(t, LIFECYCLE_DO_WATCH_OWNER);
 }
 
-void owner_seen(struct turn *t, const struct os_identity *process,
-                enum lifecycle_liveness liveness) {
+void owner_seen(struct turn *t, const struct os_identity *process, enum os_life liveness) {
     struct lifecycle *l = t->l;
     if (!owner_is(l, process))
         return;
@@ -72,7 +71,7 @@ void owner_seen(struct turn *t, const struct os_identity *process,
         t->changed = true;
     l->owner_liveness = liveness;
     /* The second look. Nothing has come in between: that would have ended ORPHAN and `sampling`. */
-    if (l->sampling && liveness == LIFECYCLE_DEAD)
+    if (l->sampling && liveness == OS_DEAD)
         server_end(t, LIFECYCLE_CAUSE_OWNER);
 }
 
@@ -86,14 +85,14 @@ void owner_release(struct turn *t, const struct os_identity *process) {
 
 bool owner_objects(const struct lifecycle *l, const struct os_identity *process) {
     return l->ownership == LIFECYCLE_UNARMED ||
-           (l->owner_liveness != LIFECYCLE_DEAD && !process_same(&l->owner, process));
+           (l->owner_liveness != OS_DEAD && !process_same(&l->owner, process));
 }
 
 bool owner_settle(struct turn *t) {
     struct lifecycle *l = t->l;
     if (l->ownership == LIFECYCLE_UNARMED || server_ending(l))
         return false;
-    bool dead = l->owner_liveness == LIFECYCLE_DEAD;
+    bool dead = l->owner_liveness == OS_DEAD;
     const struct lifecycle_session *heir = dead ? sessions_heir(l) : NULL;
     if (heir) {
         owner_inherit(t, heir);

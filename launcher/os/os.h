@@ -49,9 +49,6 @@ int os_identity_self(struct os_identity *identity);
  * outside our pid namespace, or we were orphaned already, or are process 1 ourselves. */
 int os_identity_parent(struct os_identity *identity);
 
-/* OS_UNKNOWN is what the system would not tell; it must never be treated as dead. */
-enum os_life { OS_UNKNOWN = 0, OS_ALIVE, OS_DEAD };
-
 /* A zombie is dead, and so is an identity whose pid now belongs to another start. With an unknown
  * start any living process of that pid counts. A pid that no process can have is unknown. */
 enum os_life os_liveness(const struct os_identity *identity);

@@ -72,7 +72,7 @@ static int heir(const struct watch *w) {
 
 static void inherit(struct watch *w, int i) {
     w->g->owner = (uint8_t)(i + 1);
-    w->g->owner_liveness = LIFECYCLE_UNKNOWN;
+    w->g->owner_liveness = OS_UNKNOWN;
     w->g->owner_adopted = 1;
     w->owed |= LIFECYCLE_DO_WATCH_OWNER;
 }
@@ -115,7 +115,7 @@ static void on_leave_for_good(struct watch *w, unsigned i) {
     if (w->sc->plan->roles[i] != LIFECYCLE_ROLE_EDITOR || g->owner == 0 || ghost_ending(g))
         return;
     if (ghost_count_without(w, 0) == 0) {
-        if (is_owner || g->owner_liveness == LIFECYCLE_DEAD)
+        if (is_owner || g->owner_liveness == OS_DEAD)
             end_because(w, 9);
     } else if (is_owner && heir(w) >= 0) {
         inherit(w, heir(w));
@@ -132,9 +132,9 @@ static void on_leave(struct watch *w, unsigned i, enum lifecycle_leave leave) {
     *s = (struct seat){.link = held ? SEAT_HELD : SEAT_AWAY, .rank = s->rank};
 }
 
-static void on_process(struct watch *w, unsigned i, enum lifecycle_liveness liveness) {
+static void on_process(struct watch *w, unsigned i, enum os_life liveness) {
     struct ghost *g = w->g;
-    bool dead = liveness == LIFECYCLE_DEAD;
+    bool dead = liveness == OS_DEAD;
     if (dead && g->seat[i].link != SEAT_EMPTY && g->seat[i].link != SEAT_HELD)
         seat_leave(g, i);
     if (g->owner != i + 1 || ghost_ending(g))
@@ -205,7 +205,7 @@ static void on_stop(struct watch *w, unsigned caller, bool force) {
 static void on_handover(struct watch *w, unsigned caller) {
     const struct ghost *g = w->g;
     bool by_hand = g->owner == 0;
-    bool owner_objects = !by_hand && g->owner != caller && g->owner_liveness != LIFECYCLE_DEAD;
+    bool owner_objects = !by_hand && g->owner != caller && g->owner_liveness != OS_DEAD;
     if ((ghost_count_without(w, caller) > 0 || owner_objects || by_hand) && !ghost_ending(g)) {
         w->answer = LIFECYCLE_ANSWER_OTHER_SESSIONS;
         return;
@@ -321,7 +321,7 @@ static void follow_sessions(struct watch *w) {
 
 static void follow_owner(struct watch *w) {
     struct ghost *g = w->g;
-    bool dead = g->owner != 0 && g->owner_liveness == LIFECYCLE_DEAD;
+    bool dead = g->owner != 0 && g->owner_liveness == OS_DEAD;
     if (ghost_ending(g))
         return;
     if (dead && heir(w) >= 0) {

@@ -38,8 +38,7 @@ static void list_session(struct list *list, unsigned actor) {
 }
 
 static void list_process(struct list *list, unsigned actor) {
-    static const enum lifecycle_liveness seen[] = {LIFECYCLE_DEAD, LIFECYCLE_ALIVE,
-                                                   LIFECYCLE_UNKNOWN};
+    static const enum os_life seen[] = {OS_DEAD, OS_ALIVE, OS_UNKNOWN};
     const struct ghost *g = &list->n->ghost;
     if (g->owner != actor && g->seat[actor - 1].link == SEAT_EMPTY)
         return;

@@ -7,9 +7,9 @@ static const char *name_of(const char *const *table, size_t count, size_t value)
 }
 
 static const char *const liveness_names[] = {
-    [LIFECYCLE_UNKNOWN] = "unknown",
-    [LIFECYCLE_ALIVE] = "alive",
-    [LIFECYCLE_DEAD] = "dead",
+    [OS_UNKNOWN] = "unknown",
+    [OS_ALIVE] = "alive",
+    [OS_DEAD] = "dead",
 };
 
 static const char *const event_names[] = {
@@ -56,7 +56,7 @@ static const char *const leave_names[] = {
     [LIFECYCLE_LEAVE_RESTART] = "restart",
 };
 
-const char *liveness_name(enum lifecycle_liveness value) {
+const char *liveness_name(enum os_life value) {
     return NAME(liveness_names, value);
 }
 

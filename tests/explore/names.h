@@ -4,7 +4,7 @@
 
 #include "lifecycle/lifecycle.h"
 
-const char *liveness_name(enum lifecycle_liveness);
+const char *liveness_name(enum os_life);
 const char *event_name(enum lifecycle_event_kind);
 const char *leave_name(enum lifecycle_leave);
 const char *action_name(enum lifecycle_action);

@@ -57,7 +57,7 @@ static void hello(struct life *life, uint32_t id, struct os_identity process,
 }
 
 static void dead(struct life *life, struct os_identity process) {
-    STEP(life, LIFECYCLE_ON_PROCESS, .process = process, .liveness = LIFECYCLE_DEAD);
+    STEP(life, LIFECYCLE_ON_PROCESS, .process = process, .liveness = OS_DEAD);
 }
 
 /* Sleeps until the machine wants to be woken, and wakes it. Returns how long that took. */
@@ -148,7 +148,7 @@ static void test_owner_misfires(void **state) {
     assert_int_equal(life.l.ownership, LIFECYCLE_OWNED);
     dead(&life, editor);
     sleep_on(&life);
-    STEP(&life, LIFECYCLE_ON_PROCESS, .process = editor, .liveness = LIFECYCLE_UNKNOWN);
+    STEP(&life, LIFECYCLE_ON_PROCESS, .process = editor, .liveness = OS_UNKNOWN);
     assert_int_equal(life.l.ownership, LIFECYCLE_OWNED);
     assert_int_equal(lifecycle_deadline(&life.l), LIFECYCLE_NEVER);
 }
@@ -455,7 +455,7 @@ static void test_handover_needs_an_owner(void **state) {
     assert_int_equal(life.l.server, LIFECYCLE_READY);
     begin(&life, &editor);
     ready(&life);
-    STEP(&life, LIFECYCLE_ON_PROCESS, .process = editor, .liveness = LIFECYCLE_DEAD);
+    STEP(&life, LIFECYCLE_ON_PROCESS, .process = editor, .liveness = OS_DEAD);
     STEP(&life, LIFECYCLE_ON_HANDOVER, .process = other);
     assert_int_equal(life.out.answer, LIFECYCLE_ANSWER_OK);
     assert_int_equal(life.l.cause, LIFECYCLE_CAUSE_HANDOVER);
@@ -468,7 +468,7 @@ static void test_why(void **state) {
     begin(&life, &editor);
     ready(&life);
     assert_int_equal(lifecycle_explain(&life.l, life.now).kind, LIFECYCLE_WHY_OWNER_UNKNOWN);
-    STEP(&life, LIFECYCLE_ON_PROCESS, .process = editor, .liveness = LIFECYCLE_ALIVE);
+    STEP(&life, LIFECYCLE_ON_PROCESS, .process = editor, .liveness = OS_ALIVE);
     struct lifecycle_why why = lifecycle_explain(&life.l, life.now);
     assert_int_equal(why.kind, LIFECYCLE_WHY_OWNER);
     assert_int_equal(why.owner.pid, editor.pid);
