@@ -122,6 +122,16 @@ void dialog_head(const struct front *front, struct buffer *out, struct head *hea
     head_write(out, head);
 }
 
+/* Sends a request of the session's own. */
+static int send_own(struct front *front, struct exchange *exchange,
+                    const struct exchange_events *events, struct head *parts, struct blob *body) {
+    struct buffer head = {0};
+    exchange->events = events;
+    exchange->context = front;
+    dialog_head(front, &head, parts);
+    return exchange_start(exchange, &front->pool, front->daemon.port, &head, body);
+}
+
 /* ---- beginning anew ---- */
 
 static void say_next(struct front *front);
@@ -196,7 +206,6 @@ static void say_next(struct front *front) {
     struct dialog *dialog = &front->dialog;
     const struct saying *now = dialog->next;
     struct head parts = {.method = "POST"};
-    struct buffer head = {0};
     if (!now) {
         replay_ends(front);
         return;
@@ -204,10 +213,7 @@ static void say_next(struct front *front) {
     dialog->next = now->next;
     parts.scan = &now->line->scan;
     parts.body = now->line->length;
-    dialog_head(front, &head, &parts);
-    dialog->replay.events = &replay_events;
-    dialog->replay.context = front;
-    if (exchange_start(&dialog->replay, &front->pool, front->daemon.port, &head, now->line) < 0)
+    if (send_own(front, &dialog->replay, &replay_events, &parts, now->line) < 0)
         replay_breaks(front);
 }
 
@@ -289,12 +295,8 @@ static const struct exchange_events stream_events = {on_stream_message, on_strea
 static void open_stream(struct front *front) {
     struct dialog *dialog = &front->dialog;
     struct head parts = {.method = "GET", .last_event = dialog->stream_last};
-    struct buffer head = {0};
     dialog->stream_at = 0;
-    dialog->stream.events = &stream_events;
-    dialog->stream.context = front;
-    dialog_head(front, &head, &parts);
-    if (exchange_start(&dialog->stream, &front->pool, front->daemon.port, &head, NULL) < 0)
+    if (send_own(front, &dialog->stream, &stream_events, &parts, NULL) < 0)
         front_doubt(front);
 }
 
@@ -328,14 +330,9 @@ void dialog_end(struct front *front) {
     bool alive = dialog->state == DIALOG_OPEN && dialog->id[0] && front->daemon.ready &&
                  dialog->generation == front->daemon.generation;
     struct head parts = {.method = "DELETE"};
-    struct buffer head = {0};
     dialog_lost(front);
-    if (!alive)
-        return;
-    dialog->goodbye.events = &goodbye_events;
-    dialog->goodbye.context = front;
-    dialog_head(front, &head, &parts);
-    exchange_start(&dialog->goodbye, &front->pool, front->daemon.port, &head, NULL);
+    if (alive)
+        send_own(front, &dialog->goodbye, &goodbye_events, &parts, NULL);
 }
 
 void dialog_finish(struct dialog *dialog) {

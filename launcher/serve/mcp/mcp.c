@@ -67,12 +67,6 @@ static void reply_list(struct mcp_request *request, enum list_kind kind) {
         mcp_reply_members(request, true, list->data, list->length);
 }
 
-static void missing(struct mcp_request *request, const char *what) {
-    char text[128];
-    snprintf(text, sizeof text, "params must have \"%s\", as text", what);
-    mcp_reply_error(request, RPC_INVALID_PARAMS, text, NULL);
-}
-
 static const char no_editor[] = "No Godot editor is connected to Tether, so there is nobody who "
                                 "could do this. Open the project "
                                 "in Godot with the Tether addon enabled, then try again.";
@@ -116,7 +110,7 @@ static void call_tool(struct mcp_request *request) {
     const char *name = rpc_text(request->message.params, "name");
     json_t *arguments = json_object_get(request->message.params, "arguments");
     if (!name)
-        missing(request, "name");
+        mcp_reply_missing(request, "name");
     else if (arguments && !json_is_object(arguments))
         mcp_reply_error(request, RPC_INVALID_PARAMS, "\"arguments\" must be an object", NULL);
     else if (builtin_has(name))
@@ -140,7 +134,7 @@ static void call_tool(struct mcp_request *request) {
 static void read_resource(struct mcp_request *request) {
     const char *uri = rpc_text(request->message.params, "uri");
     if (!uri)
-        missing(request, "uri");
+        mcp_reply_missing(request, "uri");
     else if (!find_editor(request))
         return;
     else if (!request->editor)
@@ -153,7 +147,7 @@ static void read_resource(struct mcp_request *request) {
 static void get_prompt(struct mcp_request *request) {
     const char *name = rpc_text(request->message.params, "name");
     if (!name)
-        missing(request, "name");
+        mcp_reply_missing(request, "name");
     else if (!find_editor(request))
         return;
     else if (!request->editor)

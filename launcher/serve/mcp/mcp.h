@@ -74,6 +74,9 @@ void mcp_reply_error(struct mcp_request *request, int code, const char *text, js
 void mcp_reply_status(struct mcp_request *request, int status, int code, const char *text,
                       json_t *data);
 
+/* The params lack a text. */
+void mcp_reply_missing(struct mcp_request *request, const char *what);
+
 /* What was sent is no request that can be answered otherwise. */
 void mcp_reply_refusal(struct mcp_request *request, int status, const char *text);
 

@@ -1,6 +1,7 @@
 /* Answers, dressed as the era of their request wants them. */
 #include "mcp.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "protocol/version.h"
@@ -107,6 +108,12 @@ void mcp_reply_status(struct mcp_request *request, int status, int code, const c
 
 void mcp_reply_error(struct mcp_request *request, int code, const char *text, json_t *data) {
     mcp_reply_status(request, mcp_status_of(request->modern, code), code, text, data);
+}
+
+void mcp_reply_missing(struct mcp_request *request, const char *what) {
+    char text[128];
+    snprintf(text, sizeof text, "params must have \"%s\", as text", what);
+    mcp_reply_error(request, RPC_INVALID_PARAMS, text, NULL);
 }
 
 void mcp_reply_refusal(struct mcp_request *request, int status, const char *text) {

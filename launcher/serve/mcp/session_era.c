@@ -44,7 +44,7 @@ static void initialize(struct mcp_request *request) {
     struct mcp_session *session;
     int version;
     if (!wanted) {
-        mcp_reply_error(request, RPC_INVALID_PARAMS, "params must have \"protocolVersion\"", NULL);
+        mcp_reply_missing(request, "protocolVersion");
         return;
     }
     version = session_version_index(wanted);
@@ -75,9 +75,12 @@ static void set_level(struct mcp_request *request) {
 static void subscribe(struct mcp_request *request) {
     const char *uri = rpc_text(request->message.params, "uri");
     struct mcp_session *session = request->session;
-    if (!uri || strlen(uri) > SERVE_URI_MOST) {
-        mcp_reply_error(request, RPC_INVALID_PARAMS,
-                        uri ? "this uri is too long" : "params must have \"uri\"", NULL);
+    if (!uri) {
+        mcp_reply_missing(request, "uri");
+        return;
+    }
+    if (strlen(uri) > SERVE_URI_MOST) {
+        mcp_reply_error(request, RPC_INVALID_PARAMS, "this uri is too long", NULL);
         return;
     }
     if (!session->subscriptions)
@@ -96,7 +99,7 @@ static void subscribe(struct mcp_request *request) {
 static void unsubscribe(struct mcp_request *request) {
     const char *uri = rpc_text(request->message.params, "uri");
     if (!uri) {
-        mcp_reply_error(request, RPC_INVALID_PARAMS, "params must have \"uri\"", NULL);
+        mcp_reply_missing(request, "uri");
         return;
     }
     if (json_object_get(request->session->subscriptions, uri)) {

@@ -188,11 +188,14 @@ struct mcp_session *session_find(struct serve *serve, const char *id) {
 
 void session_end(struct mcp_session *session) {
     struct serve *serve = session->serve;
+    struct mcp_session **place = &serve->sessions;
     memcpy(serve->ended[serve->ended_next], session->bytes + RANDOM_AT, RANDOM_BYTES);
     serve->ended_next = (serve->ended_next + 1) % SERVE_ENDED_MOST;
     if (serve->ended_count < SERVE_ENDED_MOST)
         serve->ended_count++;
-    release(place_of(serve, session->id));
+    while (*place != session)
+        place = &(*place)->next;
+    release(place);
 }
 
 void sessions_finish(struct serve *serve) {

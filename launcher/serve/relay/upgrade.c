@@ -36,7 +36,7 @@ static bool is_key(const struct http_text *text) {
     for (size_t i = 0; i < 22; i++)
         if (base64_digit(BASE64, text->at[i]) < 0)
             return false;
-    return memchr("AQgw", text->at[21], 4);
+    return strchr("AQgw", text->at[21]);
 }
 
 static void take_field(struct request *request, const struct http_text *name,
