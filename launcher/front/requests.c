@@ -615,8 +615,11 @@ void flights_fail_waiting(struct front *front, const char *why) {
 }
 
 void flights_finish(struct front *front, const char *why) {
-    while (front->flights.first)
-        land_error(front->flights.first, why);
+    struct flight *next;
+    for (struct flight *flight = front->flights.first; flight; flight = next) {
+        next = flight->next;
+        land_error(flight, why);
+    }
 }
 
 bool flights_wait(const struct front *front) {
