@@ -1,5 +1,6 @@
 #include "request_head.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,9 +82,9 @@ void head_write(struct buffer *out, const struct head *head) {
         buffer_add(out, head->more->data, head->more->length);
     if (head->body > 0)
         buffer_format(out,
-                      "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+                      "Content-Type: application/json\r\nContent-Length: %" PRIu64 "\r\n"
                       "Accept: application/json, text/event-stream\r\n\r\n",
-                      head->body);
+                      (uint64_t)head->body);
     else
         buffer_add_literal(out, "Accept: text/event-stream\r\n\r\n");
 }

@@ -5,6 +5,7 @@
  * end of it, or of another one, could change. */
 #include "http_connection.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -194,7 +195,7 @@ void http_stream_begin(struct http_connection *connection) {
 
 static void begin_chunk(const struct http_connection *connection, struct buffer *out, size_t size) {
     if (is_chunked(connection))
-        buffer_format(out, "%zx\r\n", size);
+        buffer_format(out, "%" PRIx64 "\r\n", (uint64_t)size);
 }
 
 /* Sends it, and puts off the comment that tells that the stream is alive. */
