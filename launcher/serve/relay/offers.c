@@ -101,11 +101,10 @@ static void complain(const struct editor *editor, enum list_kind kind, size_t i,
     char shown[60 * READABLE_GROWTH + 1] = "without a name";
     if (key)
         readable_text(shown, key, utf8_cut(key, 60));
-    fprintf(
-        stderr,
-        "tether serve: editor %s: entry %zu of %s (%s) is not valid, or there twice; it is left "
-        "out\n",
-        editor->name, i, kinds[kind].name, shown);
+    fprintf(stderr,
+            "tether serve: editor %s: entry %u of %s (%s) is not valid, or there twice; it is left "
+            "out\n",
+            editor->name, (unsigned)i, kinds[kind].name, shown);
 }
 
 static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
