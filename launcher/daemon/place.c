@@ -96,7 +96,7 @@ static void check(struct daemon *daemon);
 /* Takes the lock anew, in the directory that the instance has now. */
 static int regain_lock(struct daemon *daemon, struct error *err) {
     struct os_dir dir = {.handle = OS_NO_HANDLE};
-    os_handle lock;
+    os_handle lock = OS_NO_HANDLE;
     int rc = options_dir(daemon->options, &dir, true, err);
     if (rc == 0)
         rc = os_lock_take(&lock, &dir, "lock", err);
