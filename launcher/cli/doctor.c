@@ -316,6 +316,7 @@ static void sweep_place(const struct options *options, const struct os_dir *dir)
     records_clean(dir, on_removed, &log);
     records_keep_last(dir);
     os_control_remove(dir, NULL);
+    os_ready_remove(dir);
     log_finish(&log);
 }
 

@@ -485,6 +485,7 @@ static void tidy_up(struct daemon *daemon) {
     struct orphans orphans;
     bool unclean = records_read_state(&daemon->dir, &before);
     records_clean(&daemon->dir, on_removed, &daemon->log);
+    os_ready_remove(&daemon->dir);
     if (!unclean)
         return;
     orphans_init(&orphans, daemon->options, &daemon->dir);

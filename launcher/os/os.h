@@ -308,6 +308,9 @@ const char *os_variable(const char *name);
 enum os_readiness { OS_IS_READY, OS_IS_STOPPING };
 int os_ready_tell(enum os_readiness what);
 
+/* Removes such a place of a daemon that was killed. Only for who holds the lock. */
+void os_ready_remove(const struct os_dir *dir);
+
 /* Sockets that listen already, as systemd hands them down: returns how many there are, `most` at
  * most. Nothing says that they are sockets indeed: os_socket_port does. */
 size_t os_inherited_listeners(os_handle out[], size_t most);

@@ -9,6 +9,7 @@ import pytest
 
 from clients import dead_identity, in_namespace, wait_failed
 from harness import Process, children_of, run, wait_gone
+from scene import find_guard
 from tether import SERVER, Instance, identity, start_owner
 
 
@@ -156,6 +157,23 @@ def test_C1_sweep_cleans_the_same_without_a_start(state_dir):
     assert os.listdir(sessions) == ["%d.json" % os.getpid()]
     assert not os.path.exists(os.path.join(instance.directory, "state.json"))
     assert instance.cli("sweep").output == "swept\n"  # idempotent
+
+
+@pytest.mark.parametrize("command", ["launch", "sweep"])
+def test_C1_where_a_killed_daemon_was_told_that_its_server_is_ready(state_dir, command):
+    """Nothing but a daemon that waits for the same would take the place of that socket."""
+    with Instance(state_dir) as instance:
+        result = instance.launch("--ready", "notify", command=[SERVER, "--notify"])
+        guard = find_guard(result["daemon_pid"])
+        os.kill(result["daemon_pid"], signal.SIGKILL)
+        wait_gone(result["daemon_pid"])
+        wait_gone(guard)
+        assert "notify.sock" in os.listdir(instance.directory)
+        if command == "launch":
+            assert instance.launch()["result"] == "started"
+        else:
+            assert instance.cli("sweep").output.endswith("swept\n")
+        assert "notify.sock" not in os.listdir(instance.directory)
 
 
 # ---- C2: many at once ----

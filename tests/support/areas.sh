@@ -88,6 +88,7 @@ run_pytest_file() {
         "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin \
         --basetemp="$BUILD/tmp/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1; then
         printf '%s: %s\n' "$file" "$(tail -n 1 "$log")" >&2
+        grep '^soak: ' "$log" >&2 || true # the seed
     else
         cat "$log" >&2
     fi

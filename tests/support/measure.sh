@@ -23,17 +23,18 @@ bench_editor() {
     "$PYTHON" "$ROOT/tests/bench/editor.py" --engine "$ENGINE" --json "$BUILD/bench-editor.json" "$@"
 }
 
-# The process tests once more, with a program that checks itself; its findings end up in one folder.
+# Runs a command with a program that checks itself; its findings end up in one folder.
 soak_program() {
     local name=$1 program=$2
+    shift 2
     rm -rf "$BUILD/soak/$name"
     mkdir -p "$BUILD/soak/$name"
-    say "soak: process tests with $name"
+    say "soak: $name"
     # Without randomised addresses: on recent kernels gcc 12's sanitizer sometimes finds no room for its
     # shadow, and the program dies before main().
     TEST_WRAPPER=(setarch -R)
     TETHER_PROGRAM=$program ASAN_OPTIONS=log_path=$BUILD/soak/$name/found \
-        UBSAN_OPTIONS=log_path=$BUILD/soak/$name/found:print_stacktrace=1 run_pytest process
+        UBSAN_OPTIONS=log_path=$BUILD/soak/$name/found:print_stacktrace=1 "$@"
     TEST_WRAPPER=()
     if grep -rlE 'Sanitizer|runtime error' "$BUILD/soak/$name" >&2; then
         count 0 1 0
@@ -42,22 +43,51 @@ soak_program() {
     fi
 }
 
-# Usage: ./dev soak [ROUNDS]
-cmd_soak() {
-    local rounds=${1:-1} round
-    [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "soak: '$rounds' is no number of rounds"
-    # shellcheck source=tests/support/areas.sh
-    . "$ROOT/tests/support/areas.sh"
-    need "${TOOLS_PYTEST[@]}"
-    cmd_build
-    cmd_build sanitize=address
-    cmd_build sanitize=undefined
+# The process tests again and again, with sanitizers, too.
+soak_tests() {
+    local rounds=$1 round
     for ((round = 1; round <= rounds; round++)); do
-        soak_program address "$HERE.address/tether"
-        soak_program undefined "$HERE.undefined/tether"
+        soak_program address "$HERE.address/tether" run_pytest process
+        soak_program undefined "$HERE.undefined/tether" run_pytest process
         say "soak: process tests, round $round of $rounds"
         TETHER_THOROUGH=1 run_pytest process
     done
+}
+
+# Everything at once and in any order, a third of the time with each of three programs.
+soak_at_random() {
+    local seconds=$(($1 * 20)) seed=$2
+    say "soak: seed $seed, three times $seconds s"
+    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
+    export TETHER_SOAK_SECONDS=$seconds TETHER_SEED=$seed
+    soak_program plain "$BUILD/tether" soak_file
+    soak_program address "$HERE.address/tether" soak_file
+    soak_program undefined "$HERE.undefined/tether" soak_file
+}
+
+soak_file() {
+    run_pytest_file 1 process/test_soak.py
+    # shellcheck disable=SC2046 # three numbers
+    count $(cat "$BUILD/logs/lanes/process-test_soak.py")
+}
+
+# Usage: ./dev soak [MINUTES [SEED]]; ./dev soak tests [ROUNDS]
+cmd_soak() {
+    local what=random number=${1:-3}
+    if [ "$number" = tests ]; then
+        what=tests
+        number=${2:-1}
+    fi
+    [[ $number =~ ^[1-9][0-9]*$ ]] || die "soak: '$number' is no number of minutes or rounds"
+    # shellcheck source=tests/support/areas.sh
+    . "$ROOT/tests/support/areas.sh"
+    need "${TOOLS_PYTEST[@]}"
+    mkdir -p "$BUILD/logs"
+    : >"$SKIPS"
+    cmd_build
+    cmd_build sanitize=address
+    cmd_build sanitize=undefined
+    if [ $what = tests ]; then soak_tests "$number"; else soak_at_random "$number" "${2:-$RANDOM}"; fi
     summary
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -48,10 +49,11 @@ static socklen_t fill_address(struct sockaddr_un *address, const char *path) {
 /* ---- listening ---- */
 
 /* notify.sock beside the control socket, wherever that may have to be. */
-static int choose_place(const struct os_dir *dir, struct sockaddr_un *address, struct error *err) {
+static int choose_place(const struct os_dir *dir, bool create, struct sockaddr_un *address,
+                        struct error *err) {
     char control[OS_ENDPOINT_MAX], path[OS_ENDPOINT_MAX + sizeof ".n"];
     const char *slash;
-    int rc = os_control_name(dir, true, control, err);
+    int rc = os_control_name(dir, create, control, err);
     if (rc < 0)
         return rc;
     slash = strrchr(control, '/');
@@ -183,7 +185,7 @@ int os_ready_listen(struct os_ready **out, uv_loop_t *loop, const struct os_dir 
     if (!ready)
         return error_set(err, -ENOMEM, "out of memory");
     *ready = (struct os_ready){.fd = -1, .fn = fn, .context = context};
-    rc = choose_place(dir, &ready->address, err);
+    rc = choose_place(dir, true, &ready->address, err);
     if (rc == 0)
         rc = open_place(ready, err);
     if (rc == 0 && (rc = uv_poll_init(loop, &ready->poll, ready->fd)) < 0)
@@ -206,6 +208,14 @@ bool os_ready_is_there(const struct os_ready *ready) {
 
 const char *os_ready_place(const struct os_ready *ready) {
     return ready->address.sun_path;
+}
+
+void os_ready_remove(const struct os_dir *dir) {
+    struct sockaddr_un address;
+    struct stat st;
+    if (choose_place(dir, false, &address, NULL) == 0 && lstat(address.sun_path, &st) == 0 &&
+        S_ISSOCK(st.st_mode))
+        unlink(address.sun_path);
 }
 
 /* ---- telling ---- */
