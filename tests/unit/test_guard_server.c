@@ -254,13 +254,23 @@ static void test_guard_has_its_own_name(void **state) {
     check_finish(&harness);
 }
 
+/* What the process has open by this number, "" if nothing. It refuses tracers, so who has no right
+ * to trace in spite of that sees nothing. */
+static bool show_open(int pid, int fd, char *target, size_t size) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    ssize_t length = readlink(path, target, size - 1);
+    target[length > 0 ? length : 0] = '\0';
+    return length > 0 || errno == ENOENT;
+}
+
 /* The guard keeps neither the server's output (its end would not show) nor the sockets. */
 static void test_guard_holds_only_its_own(void **state) {
     os_handle fds[1] = {listen_on_loopback()};
     struct harness_record record;
     struct harness harness;
-    char path[64];
-    char target[128];
+    char targets[256][128];
+    bool shown = true;
     int open_fds = 0;
 
     (void)state;
@@ -270,18 +280,17 @@ static void test_guard_holds_only_its_own(void **state) {
     check_await(&harness, GUARD_SPAWNED, &record);
     check_state(harness.guard, 'S');
     for (int fd = 0; fd < 256; fd++) {
-        ssize_t length;
-        snprintf(path, sizeof path, "/proc/%d/fd/%d", harness.guard, fd);
-        length = readlink(path, target, sizeof target - 1);
-        open_fds += length > 0;
-        target[length > 0 ? length : 0] = '\0';
-        if (fd < 3)
-            assert_string_equal(target, "/dev/null");
+        shown = show_open(harness.guard, fd, targets[fd], sizeof targets[fd]) && shown;
+        open_fds += targets[fd][0] != '\0';
     }
-    assert_int_equal(open_fds, 4); /* exec is through: 0-2 and the channel */
     kill(harness.daemon, SIGKILL);
     check_finish(&harness);
     close((int)fds[0]);
+    if (!shown)
+        unit_skip("needs the right to trace, to see what the guard holds");
+    for (int fd = 0; fd < 3; fd++)
+        assert_string_equal(targets[fd], "/dev/null");
+    assert_int_equal(open_fds, 4); /* exec is through: 0-2 and the channel */
 }
 
 static int refused(const struct os_tree_spec *spec) {

@@ -96,15 +96,24 @@ static void test_process_with_hostile_name_is_alive(void **state) {
     assert_int_equal(unit_child_finish(&child), 0);
 }
 
+static int body_parent(const struct unit_line *line, void *arg) {
+    const struct os_identity *self = arg;
+    struct os_identity parent;
+    (void)line;
+    CHILD_CHECK(os_identity_parent(&parent) == 0);
+    CHILD_CHECK(parent.pid == self->pid && parent.start == self->start);
+    return 0;
+}
+
+/* Who started the test may be process 1, as in a container, and that is nobody's parent. */
 static void test_self_and_parent(void **state) {
-    struct os_identity self, parent;
+    struct os_identity self;
     (void)state;
     assert_int_equal(os_identity_self(&self), 0);
     assert_int_equal(self.pid, getpid());
+    assert_true(self.start > 0);
     assert_int_equal(os_liveness(&self), OS_ALIVE);
-    assert_int_equal(os_identity_parent(&parent), 0);
-    assert_int_equal(parent.pid, getppid());
-    assert_true(parent.start > 0 && parent.start <= self.start);
+    unit_run_child(body_parent, &self);
 }
 
 /* A8: from alive through zombie to gone. */
