@@ -45,8 +45,11 @@ def test_A10_who_finds_no_room_at_the_endpoint_tries_again(instance, who):
         daemon.make_room()
         assert daemon.accept()["role"] == who  # and no other launch
         daemon.say(type="welcome", session="1", **daemon.state("ready"))
+        daemon.say(type="ping")  # answered by who has heard that it is welcome
         if who == "editor":
             daemon.hear("logs")
+        daemon.hear("pong")
+        if who == "editor":
             program.popen.stdin.write(b"leave quit\n")
         program.popen.stdin.close()
         daemon.hear("leave")
