@@ -3,70 +3,105 @@ import json
 import os
 import time
 
+import pytest
+
 import editor
-from harness import TETHER, free_ports, run, wait_gone
+from harness import TETHER, Process, end_strays, free_ports, run, wait_gone
 from plugin_scene import Scene
-from scene import Watched, owner_variables, wait_until
+from scene import Watched, kill, owner_variables, wait_until
 from test_reload import RELOAD, restartable
 from tether import can_bind, identity
 
 BUDGET = 3.0  # seconds; half a second, on a machine that has nothing else to do
 
 
-def test_A1_A2_A11_addon_keeps_one_server_through_everything_but_its_end(tmp_path, state_dir):
-    ports = free_ports()
-    env = {"TETHER_HTTP_PORT": str(ports[0]), "TETHER_WS_PORT": str(ports[1])}
+class Addon:
+    """An editor with the addon, and the status of its server."""
 
-    def status():
-        argv = [TETHER, "status", "--json", "--http-port", str(ports[0]), "--ws-port", str(ports[1])]
-        done = run(argv, {"TETHER_STATE_DIR": state_dir})
+    def __init__(self, folder):
+        self.state_dir = folder + "/state"
+        os.mkdir(self.state_dir, 0o700)
+        self.ports = free_ports()
+        env = {"TETHER_HTTP_PORT": str(self.ports[0]), "TETHER_WS_PORT": str(self.ports[1])}
+        self.scene = Scene(folder + "/p", self.state_dir, ("driver", "tether"), env, command=restartable)
+        self.pid = self.scene.pid  # another one, once it has restarted
+        self.settled()
+
+    def status(self):
+        argv = [TETHER, "status", "--json", "--http-port", str(self.ports[0]), "--ws-port", str(self.ports[1])]
+        done = run(argv, {"TETHER_STATE_DIR": self.state_dir})
         return json.loads(done.output) if done.status == 0 else None
 
-    def settled(pid):
-        """The status once this editor is the one session, connected, and the owner."""
+    def settled(self):
+        """The status once the editor is the one session, connected, and the owner."""
         def look():
-            now = status()
+            now = self.status()
             sessions = now["sessions"] if now and now["state"] == "ready" else []
-            found = [(session["pid"], session["link"]) for session in sessions] == [(pid, "connected")]
-            return now if found and now["owner"]["pid"] == pid else None
-        return wait_until(look, "one session of %d" % pid)
+            found = [(session["pid"], session["link"]) for session in sessions] == [(self.pid, "connected")]
+            return now if found and now["owner"] == dict(identity(self.pid), alive=True) else None
+        return wait_until(look, "one session of %d" % self.pid)
 
-    def check_same(now, pid):
-        assert now["server"]["pid"] == first["server"]["pid"] and now["restarts"] == 0
-        assert now["daemon"] == first["daemon"] and now["owner"] == dict(identity(pid), alive=True)
+    def check_same(self, before):
+        now = self.settled()
+        assert now["server"]["pid"] == before["server"]["pid"] and now["restarts"] == before["restarts"]
+        assert now["daemon"] == before["daemon"]
 
-    with Scene(str(tmp_path / "p"), state_dir, ("driver", "tether"), env, command=restartable) as scene:
-        first = settled(scene.pid)
-        for part in ("daemon", "server"):
-            assert owner_variables(first[part]["pid"]) == {
-                "TETHER_OWNER_PID": str(scene.pid), "TETHER_OWNER_START": identity(scene.pid)["start"]}
 
-        def session():
-            return settled(scene.pid)["sessions"][0]["session"]
+@pytest.fixture(scope="module")
+def addon(tmp_path_factory):
+    """One for all tests of this file, of which the last one kills it."""
+    addon = Addon(str(tmp_path_factory.mktemp("addon")))
+    Process.running.remove(addon.scene.process)  # what is in that list ends with each test
+    yield addon
+    kill(addon.pid)
+    Process.running.append(addon.scene.process)
+    addon.scene.close()
+    assert end_strays() == []
 
-        for change in ('EditorInterface.set_plugin_enabled("tether", false)\n'
-                       'EditorInterface.set_plugin_enabled("tether", true)',
-                       '(load("res://addons/tether/plugin.gd") as GDScript).reload(true)', RELOAD):
-            before = session()
-            scene.run(change)
-            if "load(" not in change:  # it comes back in another session, when the old one has left
-                wait_until(lambda: session() != before, "another session after " + change)
-            check_same(settled(scene.pid), scene.pid)
 
-        seen = len(scene.link.events)
-        scene.post("EditorInterface.restart_editor.call_deferred(false)")
-        wait_gone(scene.pid)
-        successor = scene.wait_here(seen)
-        now = settled(successor)
-        check_same(now, successor)
+def test_A2_daemon_and_server_are_told_their_owner(addon):
+    now = addon.settled()
+    for part in ("daemon", "server"):
+        assert owner_variables(now[part]["pid"]) == {
+            "TETHER_OWNER_PID": str(addon.pid), "TETHER_OWNER_START": identity(addon.pid)["start"]}
 
-        with Watched([successor]) as watched, Watched(
-                [now[part]["pid"] for part in ("daemon", "guard", "server")]) as tree:
-            assert editor.complaints(scene.process.output) == []
-            os.kill(successor, 9)
-            dead = watched.wait()
-            tree.wait()
-            took = time.monotonic() - dead
-        assert can_bind(ports[0]) and can_bind(ports[1])
-        print("SIGKILL of the editor: the built-in server's tree is gone after %.0f ms" % (took * 1000))
-        assert took < BUDGET
+
+def test_A1_plugin_that_is_off_and_on_finds_the_same_server(addon):
+    before = addon.settled()
+    addon.scene.run('EditorInterface.set_plugin_enabled("tether", false)\n'
+                    'EditorInterface.set_plugin_enabled("tether", true)')
+    old = before["sessions"][0]["session"]
+    wait_until(lambda: addon.settled()["sessions"][0]["session"] != old, "another session, when the old one has left")
+    addon.check_same(before)
+
+
+@pytest.mark.parametrize("change", ['(load("res://addons/tether/plugin.gd") as GDScript).reload(true)', RELOAD],
+                         ids=["script", "library"])
+def test_A1_what_is_reloaded_finds_the_same_server(addon, change):
+    before = addon.settled()
+    addon.scene.run(change)
+    addon.check_same(before)
+
+
+def test_A1_editor_that_restarts_finds_the_same_server(addon, bystanders):
+    before, old, seen = addon.settled(), addon.pid, len(addon.scene.link.events)
+    addon.scene.post("EditorInterface.restart_editor.call_deferred(false)")
+    wait_gone(old)
+    addon.pid = addon.scene.wait_here(seen)
+    bystanders.append(addon.pid)
+    assert addon.pid != old
+    addon.check_same(before)
+    assert editor.complaints(addon.scene.process.output) == []
+
+
+def test_A11_killed_editor_leaves_nothing_behind(addon):
+    now = addon.settled()
+    with Watched([addon.pid]) as watched, Watched(
+            [now[part]["pid"] for part in ("daemon", "guard", "server")]) as tree:
+        kill(addon.pid)
+        dead = watched.wait()
+        tree.wait()
+        took = time.monotonic() - dead
+    assert can_bind(addon.ports[0]) and can_bind(addon.ports[1])
+    print("SIGKILL of the editor: the built-in server's tree is gone after %.0f ms" % (took * 1000))
+    assert took < BUDGET

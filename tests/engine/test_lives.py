@@ -4,7 +4,9 @@ import os
 import signal
 import time
 
-from harness import TETHER, free_ports, run, wait_gone
+import pytest
+
+from harness import TETHER, Process, end_strays, free_ports, run, wait_gone
 from plugin_scene import Scene
 from scene import Watched, is_alive, state_of, wait_until
 from tether import SERVER, can_bind, identity
@@ -51,50 +53,100 @@ def open_all(scenes):
     return scenes
 
 
-def test_A5_A10_A11_F3_server_lives_until_the_last_of_three_editors(tmp_path, state_dir):
-    """The first, which started it, closes; the second turns it off and on; the third is killed, and then the second."""
-    ports = free_ports()
+class Three:
+    """Three editors of one server, which the first has started. They end one by one, for whichever test wants it
+    first: the first is closed, the third is killed."""
     names = ["First game", "Second game", "Third game"]
-    scenes = [Scene(str(tmp_path / name.split()[0]), state_dir, title=name, wait=False) for name in names]
-    try:
-        first, second, third = open_all(scenes)
-        servers = [scene.server("shared", ports) for scene in scenes]
-        pid = servers[0].start()
-        daemon = servers[0].daemon_pid()
-        for server in servers[1:]:
-            assert server.start() == pid
-            assert "adopted" in [event["event"] for event in server.scene.link.events]
-        status = status_of(ports, state_dir)
-        assert [session["project"] for session in status["sessions"]] == names
-        assert status["why"] == "3 sessions, and owner %d lives" % first.pid
 
-        assert first.quit() == []  # A10: what it started stays, for others have adopted it
-        status = wait_status(ports, state_dir, 2, second)
-        assert status["ownership"] == "adopted"
-        assert status["why"] == "2 sessions, and owner %d lives" % second.pid
+    def __init__(self, folder):
+        self.ports, self.state_dir = free_ports(), folder + "/state"
+        os.mkdir(self.state_dir, 0o700)
+        self.scenes = [Scene(folder + "/" + name.split()[0], self.state_dir, title=name, wait=False) for name in self.names]
+        open_all(self.scenes)
+        self.first, self.second, self.third = self.scenes
+        self.servers = [scene.server("shared", self.ports) for scene in self.scenes]
+        self.pid = self.servers[0].start()
+        self.daemon = self.servers[0].daemon_pid()
+        self.found = [server.start() for server in self.servers[1:]]
 
-        # An owner that leaves for good and lives on is none any more; as an adopter it may come back.
-        servers[1].do("detach", "disable")
-        wait_status(ports, state_dir, 1, third)
-        assert is_alive(second.pid)
-        assert servers[1].start() == pid
-        assert [session["project"] for session in status_of(ports, state_dir)["sessions"]] == names[:0:-1]
+    def status(self):
+        return status_of(self.ports, self.state_dir)
 
-        third.process.kill()  # nobody has waited for it yet: a zombie is dead as well
-        wait_until(lambda: state_of(third.pid) == "Z", "zombie")
-        status = wait_status(ports, state_dir, 1, second)
-        assert state_of(third.pid) == "Z"
-        assert [session["project"] for session in status["sessions"]] == ["Second game"]
-        assert status["server"]["pid"] == pid and is_alive(pid) and servers[1].call("get_state") == "ready"
-        wait_until(lambda: servers[1].status()["owner"]["pid"] == second.pid, "the second knows that it is the owner")
+    def wait_status(self, sessions, owner):
+        return wait_status(self.ports, self.state_dir, sessions, owner)
 
-        with Watched(tree_of(status) + [daemon]) as tree:
-            second.process.kill()
-            tree.wait()
-        assert can_bind(ports[0]) and can_bind(ports[1])
-    finally:
-        for scene in scenes:
-            scene.close()
+    def projects(self):
+        return [session["project"] for session in self.status()["sessions"]]
+
+    def without_the_first(self):
+        if self.first in self.scenes:
+            self.scenes.remove(self.first)
+            self.complaints = self.first.quit()
+            self.first.close()
+        return self
+
+    def without_the_third(self):
+        if self.third in self.scenes:
+            self.scenes.remove(self.third)
+            self.third.process.kill()  # nobody waits for it: a zombie is dead as well
+            wait_until(lambda: state_of(self.third.pid) == "Z", "zombie")
+        return self
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    three = Three(str(tmp_path_factory.mktemp("three")))
+    processes = [scene.process for scene in three.scenes]
+    for process in processes:
+        Process.running.remove(process)  # what is in that list ends with each test
+    yield three
+    Process.running.extend(processes)
+    for scene in three.scenes + [three.third]:
+        scene.close()
+    three.first.process.stop()
+    assert end_strays() == []
+
+
+def test_A5_F3_three_editors_have_one_server(three):
+    assert three.found == [three.pid, three.pid]
+    for scene in (three.second, three.third):
+        assert "adopted" in [event["event"] for event in scene.link.events]
+    assert three.projects() == three.names
+    assert three.status()["why"] == "3 sessions, and owner %d lives" % three.first.pid
+
+
+def test_A10_F3_what_the_closed_editor_started_stays_for_those_who_adopted_it(three):
+    assert three.without_the_first().complaints == []
+    status = three.wait_status(2, three.second)
+    assert status["ownership"] == "adopted"
+    assert status["why"] == "2 sessions, and owner %d lives" % three.second.pid
+
+
+def test_A5_an_owner_that_leaves_and_lives_on_may_come_back(three):
+    """As an adopter: it is no owner any more."""
+    three.without_the_first().wait_status(2, three.second)
+    three.servers[1].do("detach", "disable")
+    three.wait_status(1, three.third)
+    assert is_alive(three.second.pid)
+    assert three.servers[1].start() == three.pid
+    assert three.projects() == ["Third game", "Second game"]
+
+
+def test_A5_A11_the_server_of_a_killed_editor_goes_to_the_one_that_is_left(three):
+    three.without_the_first().without_the_third().wait_status(1, three.second)
+    assert state_of(three.third.pid) == "Z"
+    assert three.projects() == ["Second game"]
+    assert three.status()["server"]["pid"] == three.pid and is_alive(three.pid)
+    assert three.servers[1].call("get_state") == "ready"
+    wait_until(lambda: three.servers[1].status()["owner"]["pid"] == three.second.pid, "it knows that it is the owner")
+
+
+def test_A5_A11_with_the_last_editor_the_server_ends(three):
+    status = three.without_the_first().without_the_third().wait_status(1, three.second)
+    with Watched(tree_of(status) + [three.daemon]) as tree:
+        three.second.process.kill()
+        tree.wait()
+    assert can_bind(three.ports[0]) and can_bind(three.ports[1])
 
 
 def test_A11_killed_editor_leaves_no_process_and_no_port(tmp_path):

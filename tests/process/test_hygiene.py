@@ -39,25 +39,20 @@ def start_and_stop(instance):
 
 # ---- C1: what is removed ----
 
-def test_C1_files_of_dead_identities_are_removed_and_no_others(state_dir):
+def files_to_go(dead, zombie):
     """C1, A8: a recycled pid and a zombie are dead identities, too."""
-    instance = Instance(state_dir)
-    sessions = sessions_of(instance)
-    dead, zombie = dead_identity(), start_owner()
-    os.kill(zombie.pid, signal.SIGKILL)
-    wait_gone(zombie.pid)
-    here = identity(os.getpid())
-    remove = {
+    return {
         "%d.json" % dead["pid"]: dead,
         "%d.json" % os.getppid(): {"pid": os.getppid(), "start": "1"},
-        "%d.json" % zombie.pid: identity(zombie.pid),
+        "%d.json" % zombie["pid"]: zombie,
         ".17.json.0123abcd.tmp": "{",  # half-written
         "../.state.json.01234567.tmp": "",
     }
-    keep = {
-        "%d.json" % here["pid"]: here,
-        "1.json": identity(1),
-        # malformed or misleading names
+
+
+def files_with_odd_names(dead):
+    """Not as a session's file is named, or not for the process that it tells of."""
+    return {
         "0%d.json" % dead["pid"]: dead,
         "%d.json.bak" % dead["pid"]: dead,
         "%d" % dead["pid"]: dead,
@@ -68,40 +63,91 @@ def test_C1_files_of_dead_identities_are_removed_and_no_others(state_dir):
         ".json": dead,
         "4294967297.json": {"pid": 4294967297, "start": "5"},
         "99999999999999999999.json": {"pid": 9, "start": "5"},
-        # contents that prove nothing
         "%d.json" % (dead["pid"] + 1): dead,
-        "4194001.json": "",
-        "4194002.json": "{\"pid\":4194002",
-        "4194003.json": [4194003],
-        "4194004.json": {"pid": "4194004", "start": "5"},
-        "4194005.json": {"pid": 4194005},
-        "4194006.json": {"pid": 4194006, "start": 5},
-        "4194007.json": {"pid": 4194007, "start": "5", "text": "x" * 70000},
-        # not temporary files of ours
-        ".17.json.0123abc.tmp": "",
-        "17.json.0123abcd.tmp": "",
-        ".17.json.0123ABCD.tmp": "",
-        "notes.txt": "mine",
-        "../notes.txt": "mine",
-        "../.hidden.tmp": "mine",
     }
-    for name, content in {**remove, **keep}.items():
-        write(sessions, name, content)
-    os.mkfifo(os.path.join(sessions, "4194008.json"))  # must not be waited for
-    os.mkdir(os.path.join(sessions, "4194009.json"))
-    linked = dead_identity()
-    write(state_dir, "linked", linked)
-    os.symlink(os.path.join(state_dir, "linked"), os.path.join(sessions, "%d.json" % linked["pid"]))
-    log = start_and_stop(instance)
-    left = os.listdir(sessions) + ["../" + name for name in os.listdir(instance.directory)]
-    assert sorted(name for name in remove if name in left) == []
-    assert sorted(name for name in keep if name not in left) == []
-    assert {"4194008.json", "4194009.json", "%d.json" % linked["pid"]} <= set(left)
-    for name in remove:
-        assert "removed %s, left by a process that is gone" % os.path.basename(name) in log
-    assert log.count("removed ") == len(remove)
-    assert start_and_stop(instance).count("removed ") == len(remove)  # a second start finds nothing
-    zombie.stop()
+
+
+PROVE_NOTHING = {
+    "4194001.json": "",
+    "4194002.json": "{\"pid\":4194002",
+    "4194003.json": [4194003],
+    "4194004.json": {"pid": "4194004", "start": "5"},
+    "4194005.json": {"pid": 4194005},
+    "4194006.json": {"pid": 4194006, "start": 5},
+    "4194007.json": {"pid": 4194007, "start": "5", "text": "x" * 70000},
+}
+NOT_OURS = {
+    ".17.json.0123abc.tmp": "",
+    "17.json.0123abcd.tmp": "",
+    ".17.json.0123ABCD.tmp": "",
+    "notes.txt": "mine",
+    "../notes.txt": "mine",
+    "../.hidden.tmp": "mine",
+}
+
+
+class Cleaned:
+    """What two starts have made of all these files."""
+
+    def __init__(self, state_dir):
+        instance = Instance(state_dir)
+        self.sessions = sessions_of(instance)
+        dead, linked = dead_identity(), dead_identity()
+        with start_owner() as process:
+            os.kill(process.pid, signal.SIGKILL)
+            wait_gone(process.pid)
+            zombie = identity(process.pid)
+            self.gone = files_to_go(dead, zombie)
+            self.odd_names = files_with_odd_names(dead)
+            here = identity(os.getpid())
+            self.live = {"%d.json" % here["pid"]: here, "1.json": identity(1)}
+            for name, content in {**self.gone, **self.live, **self.odd_names, **PROVE_NOTHING, **NOT_OURS}.items():
+                write(self.sessions, name, content)
+            os.mkfifo(os.path.join(self.sessions, "4194008.json"))  # must not be waited for
+            os.mkdir(os.path.join(self.sessions, "4194009.json"))
+            write(state_dir, "linked", linked)
+            self.link = "%d.json" % linked["pid"]
+            os.symlink(os.path.join(state_dir, "linked"), os.path.join(self.sessions, self.link))
+            self.log = start_and_stop(instance)
+            self.left = os.listdir(self.sessions) + ["../" + name for name in os.listdir(instance.directory)]
+            self.later_log = start_and_stop(instance)
+
+    def lost(self, names):
+        return sorted(set(names) - set(self.left))
+
+
+@pytest.fixture(scope="module")
+def cleaned(tmp_path_factory):
+    return Cleaned(str(tmp_path_factory.mktemp("cleaned")))
+
+
+def test_C1_A8_files_of_dead_identities_are_removed(cleaned):
+    assert cleaned.lost(cleaned.gone) == sorted(cleaned.gone)
+
+
+def test_C1_what_is_removed_is_told(cleaned):
+    for name in cleaned.gone:
+        assert "removed %s, left by a process that is gone" % os.path.basename(name) in cleaned.log
+    assert cleaned.log.count("removed ") == len(cleaned.gone)
+
+
+def test_C2_a_second_start_finds_nothing_to_remove(cleaned):
+    assert cleaned.later_log.count("removed ") == len(cleaned.gone)  # it is the same log
+
+
+@pytest.mark.parametrize("kind", ["live", "odd_names"])
+def test_C1_files_of_the_living_and_with_odd_names_stay(cleaned, kind):
+    assert cleaned.lost(getattr(cleaned, kind)) == []
+
+
+@pytest.mark.parametrize("names", [PROVE_NOTHING, NOT_OURS, ["4194008.json", "4194009.json"]],
+                         ids=["prove nothing", "not ours", "no files"])
+def test_C1_files_that_tell_of_no_dead_process_stay(cleaned, names):
+    assert cleaned.lost(names) == []
+
+
+def test_C1_a_link_is_not_followed(cleaned):
+    assert cleaned.lost([cleaned.link]) == []
 
 
 def test_C1_files_of_another_user_stay(state_dir):
@@ -237,39 +283,66 @@ def findings_of(instance):
     return report["findings"]
 
 
-def test_C3_orphans_are_listed_with_advice_and_swept_and_others_are_left_alone(state_dir):
-    dead = dead_identity()
-    with Instance(state_dir) as other, Instance(state_dir) as instance:
-        other.launch()
-        orphan = Orphan(instance, dead)
-        elsewhere = Orphan(Instance(state_dir), dead)     # an orphan, but not of this instance
-        helper = Orphan(instance, identity(os.getpid()), "--http", "0", "--ws", "0")  # daemon lives
-        make_place(instance)
-        write(instance.directory, "state.json", {"daemon": dead, "server": identity(orphan.pid), "mark": MARK,
-                                                 "place": place_of_pids()})
-        listed = [f for f in findings_of(instance) if f["what"] == "orphan"]
-        assert len(listed) == 1 and str(orphan.pid) in listed[0]["text"]
-        assert "tether sweep" in listed[0]["advice"]
-        ports = {f["what"]: f for f in findings_of(instance) if f["what"].startswith("port ")}
-        assert set(ports) == {"port %d" % instance.http, "port %d" % instance.ws}
-        for finding in ports.values():
-            assert "an orphan of this instance, process %d" % orphan.pid in finding["text"]
-            assert "tether sweep" in finding["advice"]
-        words = instance.cli("doctor")
-        assert words.status == 1 and "!!   orphan" in words.output
-        assert "→ `tether sweep` ends it" in words.output
-        for process in (orphan, elsewhere, helper):
-            assert process.process.popen.poll() is None  # the doctor changes nothing
-        assert not instance.ports_are_free()
+class LeftBehind:
+    """An instance whose daemon is gone and whose server is not; beside it a server that lives as it should,
+    an orphan of another instance, and a helper whose daemon lives."""
 
-        swept = instance.cli("sweep")
-        assert swept.status == 0 and "ended process %d" % orphan.pid in swept.output
-        assert orphan.process.wait() == 0  # asked by SIGTERM, not killed
-        assert instance.ports_are_free()
-        assert elsewhere.process.popen.poll() is None and helper.process.popen.poll() is None
-        assert other.status()["server"]["pid"] == other.result["server_pid"]
-        findings = findings_of(instance)
-        assert all(f["ok"] for f in findings) and instance.cli("doctor").status == 0
+    def __init__(self, state_dir):
+        self.instance, self.other = Instance(state_dir), Instance(state_dir)
+        self.other.launch()
+        dead = dead_identity()
+        self.orphan = Orphan(self.instance, dead)
+        self.others = [Orphan(Instance(state_dir), dead), Orphan(self.instance, identity(os.getpid()), "--http", "0", "--ws", "0")]
+        make_place(self.instance)
+        write(self.instance.directory, "state.json", {"daemon": dead, "server": identity(self.orphan.pid), "mark": MARK,
+                                                      "place": place_of_pids()})
+
+    def check_others(self):
+        assert [other.process.popen.poll() for other in self.others] == [None, None]
+        assert self.other.status()["server"]["pid"] == self.other.result["server_pid"]
+
+
+@pytest.fixture
+def left_behind(state_dir):
+    left = LeftBehind(state_dir)
+    with left.other, left.instance:
+        yield left
+
+
+def test_C3_orphans_are_listed_with_advice(left_behind):
+    findings = findings_of(left_behind.instance)
+    listed = [finding for finding in findings if finding["what"] == "orphan"]
+    assert len(listed) == 1 and str(left_behind.orphan.pid) in listed[0]["text"]
+    assert "tether sweep" in listed[0]["advice"]
+    words = left_behind.instance.cli("doctor")
+    assert words.status == 1 and "!!   orphan" in words.output
+    assert "→ `tether sweep` ends it" in words.output
+
+
+def test_C3_orphans_on_the_ports_are_named(left_behind):
+    instance = left_behind.instance
+    ports = {finding["what"]: finding for finding in findings_of(instance) if finding["what"].startswith("port ")}
+    assert set(ports) == {"port %d" % instance.http, "port %d" % instance.ws}
+    for finding in ports.values():
+        assert "an orphan of this instance, process %d" % left_behind.orphan.pid in finding["text"]
+        assert "tether sweep" in finding["advice"]
+
+
+def test_C3_the_doctor_changes_nothing(left_behind):
+    assert left_behind.instance.cli("doctor").status == 1
+    assert left_behind.orphan.process.popen.poll() is None
+    left_behind.check_others()
+    assert not left_behind.instance.ports_are_free()
+
+
+def test_C3_orphans_are_swept_and_others_are_left_alone(left_behind):
+    instance = left_behind.instance
+    swept = instance.cli("sweep")
+    assert swept.status == 0 and "ended process %d" % left_behind.orphan.pid in swept.output
+    assert left_behind.orphan.process.wait() == 0  # asked by SIGTERM, not killed
+    assert instance.ports_are_free()
+    left_behind.check_others()
+    assert all(finding["ok"] for finding in findings_of(instance)) and instance.cli("doctor").status == 0
 
 
 def test_C3_an_orphan_of_another_instance_is_a_stranger_on_our_port(state_dir):
