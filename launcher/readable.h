@@ -11,7 +11,7 @@
 
 /* Writes the readable form of `count` bytes to `out`, which has room for READABLE_GROWTH × count +
  * 1, terminates it, and returns its length. Tabs stay; terminal sequences go; other control bytes
- * become \x1f and the like; what is no UTF-8 becomes U+FFFD. */
+ * become \x1f and the like; what is no UTF-8, or deceives (utf8.h), becomes U+FFFD. */
 size_t readable_text(char *out, const char *bytes, size_t count);
 
 /* Copies what fits of a text, each byte that cannot be shown as '?', NUL as a space; with "..." at

@@ -58,8 +58,13 @@ static int on_value_complete(llhttp_t *parser) {
 
 static int on_headers_complete(llhttp_t *parser) {
     struct http_response *answer = answer_of(parser);
-    if (parser->status_code < 200)
-        return 0; /* the answer proper is still to come */
+    if (parser->status_code < 100 || parser->status_code == 101)
+        return stop(answer, UV_EPROTO); /* no status, and one that nobody asked for */
+    if (parser->status_code < 200) {
+        answer->is_stream = false;
+        answer->session[0] = 0;
+        return 1; /* the answer proper is still to come; this has no body, whatever it says */
+    }
     answer->status = parser->status_code;
     answer->is_stream = answer->is_stream && answer->status < 300;
     return 0;

@@ -22,7 +22,15 @@ const char *const fuzz_words[] = {"\x1b[31m",
                                   "text ",
                                   "\x7f",
                                   "\x80",
+                                  "\xe2\x80\xae",
+                                  "\xe2\x80\xa8",
+                                  "\xe2\x81\xa6",
                                   NULL};
+
+/* What turns the direction of writing, isolates it, or is a line break to some. */
+static bool deceives(unsigned long point) {
+    return (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+}
 
 /* The length of the character at the start, or 0 if it is none that may be there. */
 static size_t character(const unsigned char *in, size_t count) {
@@ -36,7 +44,7 @@ static size_t character(const unsigned char *in, size_t count) {
             return 0;
         point = point << 6 | (in[i] & 0x3f);
     }
-    if (point < least[length] || point > 0x10ffff || point >> 11 == 0x1b)
+    if (point < least[length] || point > 0x10ffff || point >> 11 == 0x1b || deceives(point))
         return 0;
     return point == '\t' || (point >= 0x20 && point < 0x7f) || point > 0x9f ? length : 0;
 }

@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-enum { STREAM_MAX = 1 << 18, HEARD_MAX = 2 * STREAM_MAX };
+/* A long stream is not cut into the smallest pieces: that would take most of the time. */
+enum { STREAM_MAX = 1 << 17, HEARD_MAX = 2 * STREAM_MAX, PIECES_MOST = 512, CHANGING = 350 };
 
 const char *const fuzz_words[] = {"\x81\x05hello",
                                   "\x01\x02\xe2\x82",
@@ -63,11 +64,23 @@ static bool note(struct heard *heard, unsigned opcode, unsigned code, const char
     return ++heard->count != heard->stop_after;
 }
 
+/* How much of it is text: all, or up to where it is none. */
+static size_t text_length(const char *bytes, size_t count) {
+    size_t at = 0, length = 1;
+    while (at < count && length > 0) {
+        uint64_t eight = 0;
+        if (count - at >= sizeof eight)
+            memcpy(&eight, bytes + at, sizeof eight);
+        length = count - at >= sizeof eight && !(eight & UINT64_C(0x8080808080808080))
+                     ? sizeof eight
+                     : utf8_sequence(bytes + at, count - at);
+        at += length;
+    }
+    return at;
+}
+
 static bool is_text(const char *bytes, size_t count) {
-    for (size_t length; count > 0; bytes += length, count -= length)
-        if ((length = utf8_sequence(bytes, count)) == 0)
-            return false;
-    return true;
+    return text_length(bytes, count) == count;
 }
 
 static bool hear(void *context, enum websocket_opcode opcode, char *payload, size_t length) {
@@ -82,9 +95,9 @@ static bool hear(void *context, enum websocket_opcode opcode, char *payload, siz
     return go_on;
 }
 
-static size_t expand(const uint8_t *data, size_t size, char *out) {
+static size_t expand(const uint8_t *data, size_t size, char *out, size_t most) {
     size_t used = 0;
-    for (size_t i = 0; i < size && used < STREAM_MAX; i++) {
+    for (size_t i = 0; i < size && used < most; i++) {
         size_t times = 1;
         char byte = (char)data[i];
         if (data[i] == 0x1e && i + 2 < size) {
@@ -92,7 +105,7 @@ static size_t expand(const uint8_t *data, size_t size, char *out) {
             times = (size_t)data[i + 2] * 512;
             i += 2;
         }
-        times = times < STREAM_MAX - used ? times : STREAM_MAX - used;
+        times = times < most - used ? times : most - used;
         memset(out + used, byte, times);
         used += times;
     }
@@ -107,7 +120,7 @@ struct slow {
     bool masked;
     bool in_message;
     char *message;
-    size_t length;
+    size_t length, text; /* so much of it is text for certain */
 };
 
 static void fail(struct heard *heard, unsigned code) {
@@ -115,16 +128,14 @@ static void fail(struct heard *heard, unsigned code) {
     heard->code = code;
 }
 
-/* What is missing may still make it valid. */
-static bool may_become_text(const char *bytes, size_t count) {
-    while (count > 0) {
-        size_t length = utf8_sequence(bytes, count);
-        if (length == 0)
-            return utf8_unfinished(bytes, count) == count;
-        bytes += length;
-        count -= length;
-    }
-    return true;
+/* What is missing may still make it valid, if the message is not whole. */
+static bool may_be_text(struct slow *slow, bool whole) {
+    const char *rest;
+    size_t count;
+    slow->text += text_length(slow->message + slow->text, slow->length - slow->text);
+    rest = slow->message + slow->text;
+    count = slow->length - slow->text;
+    return count == 0 || (!whole && utf8_unfinished(rest, count) == count);
 }
 
 static unsigned close_code(const unsigned char *payload, size_t length, bool *bad) {
@@ -158,8 +169,7 @@ static bool slow_data(struct slow *slow, struct heard *heard, bool final,
     memcpy(slow->message + slow->length, payload, length);
     slow->length += length;
     slow->in_message = true;
-    if (whole && final ? !is_text(slow->message, slow->length)
-                       : !may_become_text(slow->message, slow->length)) {
+    if (!may_be_text(slow, whole && final)) {
         fail(heard, 1007);
         return false;
     }
@@ -168,7 +178,7 @@ static bool slow_data(struct slow *slow, struct heard *heard, bool final,
     if (!note(heard, 1, 0, slow->message, slow->length))
         heard->rc = -ECANCELED;
     slow->in_message = false;
-    slow->length = 0;
+    slow->length = slow->text = 0;
     return heard->rc == 0;
 }
 
@@ -233,7 +243,7 @@ static void read_slowly(struct heard *heard, const char *stream, size_t count, b
 
 /* ---- the readings of the code ---- */
 
-/* Pieces of `piece` bytes; 0: of changing sizes. */
+/* Pieces of `piece` bytes; CHANGING: of changing sizes. */
 static void read_pieces(struct heard *heard, const char *stream, size_t count, bool masked,
                         size_t piece) {
     struct websocket_reader reader;
@@ -245,7 +255,7 @@ static void read_pieces(struct heard *heard, const char *stream, size_t count, b
         static char copy[STREAM_MAX];
         size_t size = piece;
         changing = changing * 1103515245 + 12345;
-        if (size == 0)
+        if (piece == CHANGING)
             size = (changing >> 16) % 700;
         size = size < count - at ? size : count - at;
         memcpy(copy, stream + at, size);
@@ -291,16 +301,18 @@ static void check_round_trip(const char *bytes, size_t count, bool masked, size_
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static char stream[STREAM_MAX], text[HEARD_MAX], wanted[HEARD_MAX];
-    static const size_t pieces[] = {SIZE_MAX, 0, 4096, 17, 1}, limits[] = {10, 300, 5000, 70000};
+    static const size_t pieces[] = {STREAM_MAX, CHANGING, 4096, 17, 1},
+                        limits[] = {10, 300, 5000, 70000};
     uint8_t choice = size > 0 ? data[0] : 0;
     bool masked = choice & 1;
     size_t limit = limits[choice >> 1 & 3], stop_after = choice & 8 ? 1 + (choice >> 4) : 0;
-    size_t count = expand(data + (size > 0), size > 0 ? size - 1 : 0, stream);
+    size_t most = 2 * limit + 4096 < STREAM_MAX ? 2 * limit + 4096 : STREAM_MAX;
+    size_t count = expand(data + (size > 0), size > 0 ? size - 1 : 0, stream, most);
     struct heard expected = {.text = wanted, .limit = limit, .stop_after = stop_after};
     read_slowly(&expected, stream, count, masked);
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
         struct heard heard = {.text = text, .limit = limit, .stop_after = stop_after};
-        if (pieces[i] == 1 && count > 4096)
+        if (count > pieces[i] * PIECES_MOST)
             continue;
         read_pieces(&heard, stream, count, masked, pieces[i]);
         compare(&expected, &heard);

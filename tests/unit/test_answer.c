@@ -114,6 +114,11 @@ static const struct row rows[] = {
     {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{}", "{}", 200, -ECONNRESET, false, false},
     {"HTTP/1.1 200 OK\r\nContent-Le", "", 0, -ECONNRESET, false, false},
     {"SSH-2.0-x\r\n", "", 0, -EPROTO, false, false},
+    {"HTTP/1.1 0 O\r\nContent-Length: 2\r\n\r\n{}", "", 0, -EPROTO, false, false},
+    {"HTTP/1.1 101 Up\r\n\r\n{}", "", 0, -EPROTO, false, false},
+    {"HTTP/1.1 103 Hints\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+     "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ndata: x\n\n",
+     "data: x\n\n", 200, 0, true, true},
     {"", "", 0, -ECONNRESET, false, false},
 };
 
