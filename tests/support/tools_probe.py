@@ -71,7 +71,9 @@ class ToolsEditor:
                        "XDG_CACHE_HOME": home + "/cache",
                        "TETHER_PROBE_PORT": str(self.listener.getsockname()[1])}
         environment.update(env or {})
-        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--editor", "--path", project], environment)
+        # Verbose, because only then the engine names what it has left behind.
+        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--verbose", "--editor", "--path", project],
+                               environment)
         self.connection = None
         self.connect = connect
         self.begun = 0
