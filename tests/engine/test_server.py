@@ -200,14 +200,16 @@ def test_A1_detach_for_a_while_keeps_the_server(scene, reason):
 
 
 def test_D4_twenty_cycles_leave_nothing_behind(scene):
-    def open_files():
+    def open_now():
+        """How many threads, and files of the kinds that a session has; the editor looks into others."""
         folder = "/proc/%d/fd/" % scene.pid
         kinds = [os.readlink(folder + name).split(":")[0] for name in os.listdir(folder)]
-        return sorted(kinds), len(os.listdir("/proc/%d/task" % scene.pid))
+        return [kinds.count(kind) for kind in ("pipe", "socket", "anon_inode")] + [
+            len(os.listdir("/proc/%d/task" % scene.pid))]
     server = scene.server("cycles", stop_grace_ms=1000)
     server.start()
     server.stop()
-    before = open_files()
+    before = open_now()
     for cycle in range(20):
         server.start()
         if cycle % 2:
@@ -218,7 +220,9 @@ def test_D4_twenty_cycles_leave_nothing_behind(scene):
             wait_gone(daemon)
     server.start()
     server.stop()
-    assert open_files() == before
+    # Twenty cycles would leave twenty, while the editor itself may still open or close a few.
+    after = open_now()
+    assert all(now < then + 10 for now, then in zip(after, before)), (before, after)
 
 
 # ---- E6: the daemon goes away --------------------------------------------------------------------
