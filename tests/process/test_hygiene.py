@@ -556,11 +556,11 @@ def on_a_mount(instance, options, prepare, *command):
                         'cd "$2"; ' + prepare] + list(command), instance.env)
 
 
-READ_ONLY = "mkdir -m 700 %(name)s; touch %(name)s/lock; mount -o remount,ro ."
+READ_ONLY = "mkdir -m 700 %(name)s; touch %(name)s/lock; mount -o remount,bind,ro ."
 
 
 @pytest.mark.parametrize("options,prepare,words", [
-    ("size=64k", "mount -o remount,ro .", ["Read-only file system", "TETHER_STATE_DIR"]),
+    ("size=64k", "mount -o remount,bind,ro .", ["Read-only file system", "TETHER_STATE_DIR"]),
     ("nr_inodes=1", ":", ["No space left on device", "TETHER_STATE_DIR"]),
     ("size=64k", READ_ONLY, ["Read-only file system", "TETHER_STATE_DIR"]),
     ("nr_inodes=2", ":", ["No space left on device", "TETHER_STATE_DIR"]),
