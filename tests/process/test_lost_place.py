@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import Process, wait_gone
+from harness import Process, run, wait_gone
 from scene import is_alive, stays, wait_until
 from tether import SERVER, Instance, http_get, start_owner
 
@@ -55,6 +55,8 @@ def test_L3_who_comes_after_files_were_removed_ends_nobody(state_dir, names, com
         first = it.launch("--owner-pid", owner.pid)
         remove(it, *names)
         if command == "launch":
+            if names == FILES:
+                wait_whole(it)  # until then there is nothing to find it by
             second = it.launch()
             assert second["result"] == "adopted" and second["daemon_pid"] == first["daemon_pid"], second
         else:
@@ -66,6 +68,22 @@ def test_L3_who_comes_after_files_were_removed_ends_nobody(state_dir, names, com
         assert it.cli("sweep").output.startswith("nothing to sweep: tether runs here")
         assert it.cli("stop", "--force").status == 0
         assert sorted(os.listdir(it.directory)) == ["last.json", "launcher.log", "lock", "server.log"]
+
+
+def test_L3_a_daemon_that_cannot_be_found_loses_neither_server_nor_place(state_dir):
+    """All that leads to it was removed, and it had no time yet to put that back."""
+    with start_owner() as owner, Instance(state_dir) as it:
+        first = it.launch("--owner-pid", owner.pid)
+        os.kill(first["daemon_pid"], signal.SIGSTOP)
+        try:
+            remove(it, *FILES)
+            second = json.loads(run(it.argv("launch", "--", SERVER), it.env).output.splitlines()[-1])
+        finally:
+            os.kill(first["daemon_pid"], signal.SIGCONT)
+        assert second["code"] == 3 and second["holder"]["pid"] == first["server_pid"], second
+        wait_whole(it)
+        assert it.launch()["result"] == "adopted"
+        still_the_same(it, first)
 
 
 def test_L3_a_directory_that_is_gone_is_made_again(state_dir):
