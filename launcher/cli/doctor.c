@@ -296,13 +296,6 @@ int command_doctor(const struct options *options) {
 
 /* ---- sweep ---- */
 
-static void ignore_line(void *context, enum log_stream stream, const char *text, uint64_t number) {
-    (void)context;
-    (void)stream;
-    (void)text;
-    (void)number;
-}
-
 static void on_removed(const char *name, void *context) {
     log_say(context, "removed %s, left by a process that is gone", name);
 }
@@ -310,7 +303,7 @@ static void on_removed(const char *name, void *context) {
 static void sweep_place(const struct options *options, const struct os_dir *dir) {
     struct orphans orphans;
     struct log log;
-    log_init(&log, dir, true, ignore_line, NULL);
+    log_init(&log, dir, true, NULL, NULL);
     orphans_init(&orphans, options, dir);
     orphans_end(&orphans, (int)options->config.stop_grace_ms, &log);
     records_clean(dir, on_removed, &log);

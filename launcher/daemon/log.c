@@ -11,16 +11,13 @@
 #include "memory.h"
 #include "utf8.h"
 
-enum {
-    PREFIX_MAX = 48,     /* time and stream */
-    OWN_LINE_MAX = 4096, /* the reason of a failure, with the last lines of the server */
-};
+enum { PREFIX_MAX = 48 /* time and stream */ };
 
-/* Lines on their way to a file: one write for all that came at once. */
+/* Lines on their way to a file, in the log's bytes for that: one write for all that came at once.
+ */
 struct batch {
     struct log_file *file;
-    char *bytes; /* with room for one line at least */
-    size_t capacity, length;
+    size_t length;
     char stamp[32];
 };
 
@@ -77,14 +74,14 @@ void log_stamp(char out[32]) {
     snprintf(out + strlen(out), 32 - strlen(out), ".%03dZ", (int)(now.tv_usec / 1000));
 }
 
-static void batch_init(struct batch *batch, struct log_file *file, char *bytes, size_t capacity) {
-    *batch = (struct batch){.file = file, .bytes = bytes, .capacity = capacity};
+static void batch_init(struct batch *batch, struct log_file *file) {
+    *batch = (struct batch){.file = file};
     log_stamp(batch->stamp);
 }
 
 static void batch_flush(struct log *log, struct batch *batch) {
     if (batch->length > 0)
-        file_write(log, batch->file, batch->bytes, batch->length);
+        file_write(log, batch->file, log->batch, batch->length);
     batch->length = 0;
 }
 
@@ -102,11 +99,11 @@ static void add_line(struct log *log, struct batch *batch, enum log_stream strea
                      const char *bytes, size_t count) {
     char *text;
     size_t length;
-    if (batch->length + PREFIX_MAX + READABLE_GROWTH * count + 2 > batch->capacity)
+    if (batch->length + PREFIX_MAX + READABLE_GROWTH * count + 2 > sizeof log->batch)
         batch_flush(log, batch);
-    batch->length += (size_t)snprintf(batch->bytes + batch->length, PREFIX_MAX, "%s %s ",
+    batch->length += (size_t)snprintf(log->batch + batch->length, PREFIX_MAX, "%s %s ",
                                       batch->stamp, log_stream_name(stream));
-    text = batch->bytes + batch->length;
+    text = log->batch + batch->length;
     length = readable_text(text, bytes, count);
     if (stream != LOG_LAUNCHER)
         remember(log, text, length);
@@ -114,7 +111,8 @@ static void add_line(struct log *log, struct batch *batch, enum log_stream strea
         echo_line(&log->echo, stream != LOG_STDOUT, stream == LOG_LAUNCHER ? "tether: " : "", text,
                   length);
     log->number++;
-    log->on_line(log->context, stream, text, log->number);
+    if (log->on_line)
+        log->on_line(log->context, stream, text, log->number);
     text[length] = '\n';
     batch->length += length + 1;
 }
@@ -163,7 +161,7 @@ static void end_line(struct log *log, struct batch *batch, enum log_stream strea
 
 void log_server_output(struct log *log, enum log_stream stream, const char *bytes, size_t count) {
     struct batch batch;
-    batch_init(&batch, &log->server, log->batch, sizeof log->batch);
+    batch_init(&batch, &log->server);
     while (count > 0) {
         const char *newline = memchr(bytes, '\n', count);
         size_t length = newline ? (size_t)(newline - bytes) : count;
@@ -215,50 +213,17 @@ void log_last_lines(const struct log *log, char *out, size_t size) {
     out[used - utf8_unfinished(out, used)] = 0;
 }
 
-static void say_in(struct log *log, const char *lines, char *bytes_out, size_t capacity) {
+/* Needs no memory: what is wrong may be that there is none. */
+void log_say(struct log *log, const char *format, ...) {
     struct batch batch;
-    batch_init(&batch, &log->launcher, bytes_out, capacity);
-    for (const char *at = lines; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+    va_list args;
+    va_start(args, format);
+    vsnprintf(log->own, sizeof log->own, format, args);
+    va_end(args);
+    batch_init(&batch, &log->launcher);
+    for (const char *at = log->own; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
         add_line(log, &batch, LOG_LAUNCHER, at, strcspn(at, "\n"));
     batch_flush(log, &batch);
-}
-
-/* Without memory the first words are told: they may be why nothing works. */
-static __attribute__((noinline)) void say_the_first(struct log *log, const char *lines) {
-    char part[160], bytes_out[PREFIX_MAX + READABLE_GROWTH * sizeof part + 2];
-    size_t length = utf8_cut(lines, sizeof part - 1);
-    memcpy(part, lines, length);
-    part[length] = 0;
-    log->lost += strlen(lines) - length;
-    say_in(log, part, bytes_out, sizeof bytes_out);
-}
-
-/* Needs no more memory than the words do: this is called where the daemon's stack is deepest, and
- * what a stack has once used it keeps. */
-static void say(struct log *log, const char *lines) {
-    size_t capacity = PREFIX_MAX + READABLE_GROWTH * strlen(lines) + 2;
-    char *bytes_out = malloc(capacity);
-    if (bytes_out)
-        say_in(log, lines, bytes_out, capacity);
-    else
-        say_the_first(log, lines);
-    free(bytes_out);
-}
-
-void log_say(struct log *log, const char *format, ...) {
-    char brief[256], *whole = NULL;
-    va_list args;
-    int length;
-    va_start(args, format);
-    length = vsnprintf(brief, sizeof brief, format, args);
-    va_end(args);
-    if (length >= (int)sizeof brief && (whole = malloc(OWN_LINE_MAX)) != NULL) {
-        va_start(args, format);
-        vsnprintf(whole, OWN_LINE_MAX, format, args);
-        va_end(args);
-    }
-    say(log, whole ? whole : brief);
-    free(whole);
 }
 
 void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn on_line,

@@ -26,7 +26,7 @@ enum log_stream { LOG_STDOUT, LOG_STDERR, LOG_LAUNCHER, LOG_STREAMS };
 const char *log_stream_name(enum log_stream stream);
 
 /* Told of each line, just before it is written. The text is valid UTF-8 without control characters.
- */
+ * Says nothing itself: the line is where the next one goes. */
 typedef void (*log_line_fn)(void *context, enum log_stream stream, const char *text,
                             uint64_t number);
 
@@ -56,14 +56,16 @@ struct log {
     unsigned last_count;
     log_line_fn on_line;
     void *context;
-    char batch[LOG_BATCH]; /* the server's lines on their way; here, for a stack stays as deep as it
-                              was once */
+    /* Lines on their way, and one of our own before; here, for a stack stays as deep as it was
+     * once.
+     */
+    char batch[LOG_BATCH], own[LOG_LINE_MAX];
 };
 
 /* The time as it stands before each line of a file. */
 void log_stamp(char out[32]);
 
-/* Never fails: a log that cannot be written is an empty one. */
+/* Never fails: a log that cannot be written is an empty one. on_line may be NULL. */
 void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn on_line,
               void *context);
 
