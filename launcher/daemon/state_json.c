@@ -28,34 +28,35 @@ static const char *plural(uint32_t count) {
 
 /* Why the server is still there: "owner 4711 lives". */
 static void explain(const struct daemon *daemon, char *out, size_t size) {
-    struct lifecycle_why why = lifecycle_explain(&daemon->life, (uint64_t)os_clock_ms());
+    const struct lifecycle *life = &daemon->life;
+    struct lifecycle_why why = lifecycle_explain(life, (uint64_t)os_clock_ms());
     switch (why.kind) {
     case LIFECYCLE_WHY_SESSIONS:
-        if (why.owner_liveness == OS_ALIVE && why.owner.pid)
+        if (life->owner_liveness == OS_ALIVE && life->owner.pid)
             snprintf(out, size, "%" PRIu32 " session%s, and owner %" PRId64 " lives", why.sessions,
-                     plural(why.sessions), why.owner.pid);
+                     plural(why.sessions), life->owner.pid);
         else
             snprintf(out, size, "%" PRIu32 " session%s", why.sessions, plural(why.sessions));
         break;
     case LIFECYCLE_WHY_HOLD:
         snprintf(out, size, "an editor is restarting; its place is kept for %" PRIu64 " s",
-                 why.remaining_ms / 1000);
+                 why.held_ms / 1000);
         break;
     case LIFECYCLE_WHY_OWNER:
-        snprintf(out, size, "owner %" PRId64 " lives", why.owner.pid);
+        snprintf(out, size, "owner %" PRId64 " lives", life->owner.pid);
         break;
     case LIFECYCLE_WHY_OWNER_UNKNOWN:
-        snprintf(out, size, "owner %" PRId64 " cannot be looked at, and may live", why.owner.pid);
+        snprintf(out, size, "owner %" PRId64 " cannot be looked at, and may live", life->owner.pid);
         break;
     case LIFECYCLE_WHY_UNARMED:
         snprintf(out, size, "no owner was given; `tether stop` ends it");
         break;
     case LIFECYCLE_WHY_GRACE:
         snprintf(out, size, "owner %" PRId64 " is dead and nobody is left; a second look follows",
-                 why.owner.pid);
+                 life->owner.pid);
         break;
     case LIFECYCLE_WHY_STOPPING:
-        snprintf(out, size, "it is being stopped (%s)", lifecycle_cause_name(why.cause));
+        snprintf(out, size, "it is being stopped (%s)", lifecycle_cause_name(life->cause));
         break;
     case LIFECYCLE_WHY_ENDED:
         snprintf(out, size, "it has ended");

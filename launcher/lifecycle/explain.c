@@ -3,29 +3,15 @@
 
 #include <string.h>
 
-static uint64_t remaining(uint64_t deadline, uint64_t now) {
-    if (deadline == LIFECYCLE_NEVER)
-        return LIFECYCLE_NEVER;
-    return deadline > now ? deadline - now : 0;
-}
-
-static uint64_t idle_end(const struct lifecycle *l) {
-    if (l->config.idle_limit_ms == 0 || l->idle_since == LIFECYCLE_NEVER)
-        return LIFECYCLE_NEVER;
-    return l->idle_since + l->config.idle_limit_ms;
-}
-
 /* Counts the sessions; returns when the last of them runs out, NEVER unless all are kept places. */
 static uint64_t explain_sessions(const struct lifecycle *l, struct lifecycle_why *why) {
     uint64_t last = 0;
     for (uint32_t i = 0; i < l->session_count; i++) {
         const struct lifecycle_session *s = &l->sessions[i];
+        uint64_t end = s->link == LIFECYCLE_HELD ? s->until : LIFECYCLE_NEVER;
         if (!lifecycle_session_counts(s))
             continue;
         why->sessions++;
-        if (s->link != LIFECYCLE_CONNECTED)
-            why->away++;
-        uint64_t end = s->link == LIFECYCLE_HELD ? s->until : LIFECYCLE_NEVER;
         last = end > last ? end : last;
     }
     return last;
@@ -46,23 +32,19 @@ static enum lifecycle_why_kind explain_owner(const struct lifecycle *l) {
 }
 
 struct lifecycle_why lifecycle_explain(const struct lifecycle *l, uint64_t now_ms) {
-    struct lifecycle_why why = {.cause = l->cause,
-                                .owner = l->owner,
-                                .owner_liveness = l->owner_liveness,
-                                .remaining_ms = LIFECYCLE_NEVER};
-    uint64_t sessions_end = explain_sessions(l, &why);
+    struct lifecycle_why why = {0};
+    uint64_t end = explain_sessions(l, &why);
     if (l->server == LIFECYCLE_STOPPED) {
         why.kind = LIFECYCLE_WHY_ENDED;
     } else if (server_ending(l)) {
         why.kind = LIFECYCLE_WHY_STOPPING;
-        why.remaining_ms = remaining(server_deadline(l), now_ms);
-    } else if (why.sessions > 0) {
-        why.kind = sessions_end == LIFECYCLE_NEVER ? LIFECYCLE_WHY_SESSIONS : LIFECYCLE_WHY_HOLD;
-        why.remaining_ms = remaining(sessions_end, now_ms);
-    } else {
+    } else if (why.sessions == 0) {
         why.kind = explain_owner(l);
-        why.remaining_ms =
-            remaining(why.kind == LIFECYCLE_WHY_GRACE ? l->orphan_by : idle_end(l), now_ms);
+    } else if (end == LIFECYCLE_NEVER) {
+        why.kind = LIFECYCLE_WHY_SESSIONS;
+    } else {
+        why.kind = LIFECYCLE_WHY_HOLD;
+        why.held_ms = end > now_ms ? end - now_ms : 0;
     }
     return why;
 }

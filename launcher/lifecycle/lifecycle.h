@@ -309,23 +309,19 @@ bool lifecycle_session_blocks_stop(const struct lifecycle *, const struct lifecy
 
 enum lifecycle_why_kind {
     LIFECYCLE_WHY_ENDED,
-    LIFECYCLE_WHY_STOPPING,      /* cause; `remaining_ms` until the next step */
-    LIFECYCLE_WHY_SESSIONS,      /* `sessions`, and `owner` if it is alive too */
+    LIFECYCLE_WHY_STOPPING,      /* for the cause */
+    LIFECYCLE_WHY_SESSIONS,      /* some count, and the owner may be alive too */
     LIFECYCLE_WHY_HOLD,          /* only a place kept for a restarting editor */
-    LIFECYCLE_WHY_OWNER,         /* `owner` lives */
-    LIFECYCLE_WHY_OWNER_UNKNOWN, /* `owner` cannot be looked at, and unknown is not dead */
+    LIFECYCLE_WHY_OWNER,         /* it lives */
+    LIFECYCLE_WHY_OWNER_UNKNOWN, /* it cannot be looked at, and unknown is not dead */
     LIFECYCLE_WHY_UNARMED,       /* no owner was given: only a stop, a signal or the idle limit */
     LIFECYCLE_WHY_GRACE          /* owner dead and nobody left; the second look is due */
 };
 
 struct lifecycle_why {
     enum lifecycle_why_kind kind;
-    enum lifecycle_cause cause;
-    enum os_life owner_liveness;
-    struct os_identity owner;
-    uint32_t sessions;     /* that count, kept places included */
-    uint32_t away;         /* of them, without a connection */
-    uint64_t remaining_ms; /* until that reason can end by time alone, or LIFECYCLE_NEVER */
+    uint32_t sessions; /* that count, kept places included */
+    uint64_t held_ms;  /* WHY_HOLD: for so long yet */
 };
 
 struct lifecycle_why lifecycle_explain(const struct lifecycle *, uint64_t now_ms);

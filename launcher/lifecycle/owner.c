@@ -4,37 +4,13 @@
  * liveness is whatever was last reported; only DEAD counts as dead. */
 #include "internal.h"
 
-enum owner_input {
-    IN_INHERIT, /* the owner is dead or gave up, and a session's process takes over */
-    IN_ALONE,   /* the owner is dead and no session counts */
-    IN_KEPT,    /* the owner may live after all, or a session has come */
-    INPUTS
-};
-
-#define O(state) (1 + LIFECYCLE_##state)
-
-/* Empty cells change nothing. KEPT leads out of ORPHAN to where it was entered from. */
-static const uint8_t ownership_table[LIFECYCLE_OWNERSHIP_STATES][INPUTS] = {
-    [LIFECYCLE_OWNED] = {[IN_INHERIT] = O(ADOPTED), [IN_ALONE] = O(ORPHAN)},
-    [LIFECYCLE_ADOPTED] = {[IN_INHERIT] = O(ADOPTED), [IN_ALONE] = O(ORPHAN)},
-    [LIFECYCLE_ORPHAN] = {[IN_INHERIT] = O(ADOPTED), [IN_KEPT] = O(OWNED)},
-    /* UNARMED is for ever. */
-};
-
-#undef O
-
-static bool owner_move(struct turn *t, enum owner_input input) {
+/* UNARMED is for ever; the others become each other here. */
+static void owner_become(struct turn *t, enum lifecycle_ownership ownership) {
     struct lifecycle *l = t->l;
-    uint8_t cell = ownership_table[l->ownership][input];
-    if (!cell)
-        return false;
-    l->ownership = (enum lifecycle_ownership)(cell - 1);
-    if (input == IN_KEPT && l->owner_adopted)
-        l->ownership = LIFECYCLE_ADOPTED;
+    l->ownership = ownership;
     l->sampling = false;
     l->orphan_by = 0;
     t->changed = true;
-    return true;
 }
 
 void owner_begin(struct turn *t, const struct os_identity *owner) {
@@ -59,7 +35,7 @@ static void owner_inherit(struct turn *t, const struct lifecycle_session *heir) 
     l->owner = heir->process;
     l->owner_liveness = OS_UNKNOWN;
     l->owner_adopted = true;
-    owner_move(t, IN_INHERIT);
+    owner_become(t, LIFECYCLE_ADOPTED);
     turn_do(t, LIFECYCLE_DO_WATCH_OWNER);
 }
 
@@ -98,10 +74,16 @@ bool owner_settle(struct turn *t) {
         owner_inherit(t, heir);
         return true;
     }
-    if (!dead || sessions_counting(l) > 0)
-        return owner_move(t, IN_KEPT);
-    if (owner_move(t, IN_ALONE))
+    bool orphan = l->ownership == LIFECYCLE_ORPHAN;
+    if (!dead || sessions_counting(l) > 0) {
+        if (orphan) /* back to where it was before */
+            owner_become(t, l->owner_adopted ? LIFECYCLE_ADOPTED : LIFECYCLE_OWNED);
+        return orphan;
+    }
+    if (!orphan) {
+        owner_become(t, LIFECYCLE_ORPHAN);
         l->orphan_by = t->now + l->config.grace_ms;
+    }
     if (l->sampling || t->now < l->orphan_by)
         return false;
     l->sampling = true;
