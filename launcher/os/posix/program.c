@@ -7,32 +7,12 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_NOT_STARTED = 127, OWN_ENTRIES = 3, PID_DIGITS = 10 };
+enum { EXIT_NOT_STARTED = 127, PID_DIGITS = 10 };
 
 /* ---- before the fork ---- */
-
-/* Ours replace whatever an outer service manager left for the daemon itself. */
-static const char *const listen_names[] = {
-    "LISTEN_PID=", "LISTEN_FDS=", "LISTEN_FDNAMES=", "LISTEN_PIDFDID="};
-
-static size_t count_strings(const char *const *strings) {
-    size_t count = 0;
-    while (strings[count])
-        count++;
-    return count;
-}
-
-static bool is_listen_entry(const char *entry) {
-    for (size_t i = 0; i < sizeof listen_names / sizeof *listen_names; i++) {
-        if (strncmp(entry, listen_names[i], strlen(listen_names[i])) == 0)
-            return true;
-    }
-    return false;
-}
 
 static int check_spec(const struct os_tree_spec *spec, struct error *err) {
     if (!spec->words || !spec->words[0] || !*spec->words[0])
@@ -44,48 +24,29 @@ static int check_spec(const struct os_tree_spec *spec, struct error *err) {
     return 0;
 }
 
-/* Room for our entries: the pid is filled in by the child, who alone knows it. */
-static size_t own_entries_size(const struct os_tree_spec *spec) {
-    return sizeof "LISTEN_PID=" + PID_DIGITS + sizeof "LISTEN_FDS=" + PID_DIGITS +
-           sizeof "LISTEN_FDNAMES=" + (spec->listener_count ? strlen(spec->listener_names) : 0);
-}
-
-/* Writes our entries behind one another into plan->own_entries and the pointers to *slot. */
-static void put_own_entries(struct program_plan *plan, char **slot) {
-    const struct os_tree_spec *spec = plan->spec;
-    char *at = plan->own_entries;
-    char *end = at + own_entries_size(spec);
-
-    *slot++ = at;
-    at += snprintf(at, (size_t)(end - at), "LISTEN_PID=");
-    plan->listen_pid = at;
-    memset(at, '\0', PID_DIGITS + 1);
-    at += PID_DIGITS + 1;
-    *slot++ = at;
-    at += snprintf(at, (size_t)(end - at), "LISTEN_FDS=%zu", spec->listener_count) + 1;
-    *slot++ = at;
-    snprintf(at, (size_t)(end - at), "LISTEN_FDNAMES=%s", spec->listener_names);
-    *slot = NULL;
-}
-
+/* Ours replace whatever an outer service manager left for the daemon itself. The pid is filled in
+ * by the child, who alone knows it. */
 static int plan_environment(struct program_plan *plan) {
+    static const char *const ours[] = {"LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID",
+                                       "LISTEN_PID"};
     const struct os_tree_spec *spec = plan->spec;
-    size_t given = count_strings(spec->environment);
-    size_t kept = 0;
+    struct text_list *list = &plan->environment;
+    char count[24];
 
-    plan->environment = calloc(given + OWN_ENTRIES + 1, sizeof *plan->environment);
-    plan->own_entries = malloc(own_entries_size(spec));
-    if (!plan->environment || !plan->own_entries)
-        return -ENOMEM;
-    if (given > 0)
-        memcpy(plan->environment, spec->environment, given * sizeof *plan->environment);
-    for (size_t i = 0; i < given; i++) {
-        if (!is_listen_entry(plan->environment[i]))
-            plan->environment[kept++] = plan->environment[i];
+    for (const char *const *entry = spec->environment; *entry; entry++)
+        text_list_add(list, *entry);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        environment_set(list, ours[i], NULL);
+    if (spec->listener_count > 0) {
+        snprintf(count, sizeof count, "%zu", spec->listener_count);
+        environment_set(list, "LISTEN_FDS", count);
+        environment_set(list, "LISTEN_FDNAMES", spec->listener_names);
+        environment_set(list, "LISTEN_PID", "          "); /* PID_DIGITS of room */
     }
-    plan->environment[kept] = NULL;
+    if (list->failed)
+        return -ENOMEM;
     if (spec->listener_count > 0)
-        put_own_entries(plan, plan->environment + kept);
+        plan->listen_pid = strchr(list->items[list->count - 1], '=') + 1;
     return 0;
 }
 
@@ -115,8 +76,7 @@ int program_plan_make(struct program_plan *plan, const struct os_tree_spec *spec
 }
 
 void program_plan_finish(struct program_plan *plan) {
-    free(plan->environment);
-    free(plan->own_entries);
+    text_list_finish(&plan->environment);
 }
 
 /* ---- in the child: no heap; of stdio nothing but snprintf, and else system calls ---- */
@@ -175,36 +135,36 @@ static _Noreturn void fail(int failure_pipe, enum program_step step) {
     _exit(EXIT_NOT_STARTED);
 }
 
-static const char *find_variable(char *const *environment, const char *name) {
-    size_t length = strlen(name);
-
+static const char *find_path(char *const *environment) {
     for (; *environment; environment++) {
-        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
-            return *environment + length + 1;
+        if (strncmp(*environment, "PATH=", strlen("PATH=")) == 0)
+            return *environment + strlen("PATH=");
     }
-    return NULL;
+    return "/usr/local/bin:/usr/bin:/bin";
 }
 
 /* What execvpe() does, with the program's own PATH, but for one thing: a file that is no program is
  * an error, and is not given to a shell. Returns with errno set; that a file is there but may not
  * be run tells more than that the next folder has none. */
 static void execute(const struct program_plan *plan) {
-    const char *path = find_variable(plan->environment, "PATH"), *name = plan->spec->words[0];
+    char *const nothing[] = {NULL};
+    char *const *environment = plan->environment.items ? plan->environment.items : nothing;
     char *const *words = (char *const *)(uintptr_t)plan->spec->words; /* exec only reads them */
+    const char *path = find_path(environment), *name = words[0];
     char file[PATH_MAX];
     bool denied = false;
 
     if (strchr(name, '/') || name[0] == '\0') {
-        execve(name, words, plan->environment);
+        execve(name, words, environment);
         return;
     }
-    for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; path;) {
+    while (path) {
         int length = (int)strcspn(path, ":");
         int size =
             snprintf(file, sizeof file, "%.*s/%s", length ? length : 1, length ? path : ".", name);
         errno = ENOENT;
         if (size < PATH_MAX)
-            execve(file, words, plan->environment);
+            execve(file, words, environment);
         if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
             return;
         denied |= errno == EACCES;

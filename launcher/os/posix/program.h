@@ -7,6 +7,7 @@
 #define TETHER_OS_POSIX_PROGRAM_H
 
 #include "os/os_tree.h"
+#include "text_list.h"
 
 enum {
     PROGRAM_STDIO_COUNT = 3,
@@ -15,9 +16,8 @@ enum {
 
 struct program_plan {
     const struct os_tree_spec *spec;
-    char **environment; /* a copy of the pointers, with LISTEN_… of our own */
-    char *own_entries;  /* the text of these */
-    char *listen_pid;   /* room in it for the digits of the program's pid; NULL without sockets */
+    struct text_list environment; /* with LISTEN_… of our own */
+    char *listen_pid; /* room in it for the digits of the program's pid; NULL without sockets */
     int fds[PROGRAM_STDIO_COUNT + PROGRAM_LISTEN_MAX]; /* what becomes fds 0, 1, 2, 3 … */
     int fd_count;
 };
