@@ -1,11 +1,8 @@
-/* The clock, randomness, the date, the environment, and the words of the command line. */
-#define _CRT_RAND_S /* for rand_s, which is the system's own source of randomness */
-
+/* The clock, the date, the environment, and the words of the command line. */
 #include "win.h"
 
 #include <shellapi.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "memory.h"
@@ -15,20 +12,6 @@ int64_t os_clock_ms(void) {
     ULONGLONG ticks = 0; /* of 100 ns, without those spent asleep */
     QueryUnbiasedInterruptTime(&ticks);
     return (int64_t)(ticks / 10000);
-}
-
-int os_random(void *out, size_t size) {
-    unsigned char *at = out;
-    while (size > 0) {
-        unsigned int word;
-        size_t part = size < sizeof word ? size : sizeof word;
-        if (rand_s(&word) != 0)
-            return UV_EIO;
-        memcpy(at, &word, part);
-        at += part;
-        size -= part;
-    }
-    return 0;
 }
 
 bool os_utc(int64_t seconds, struct tm *parts) {
