@@ -123,119 +123,113 @@ static bool set_watchdog(struct options *options, const char *value) {
     return true;
 }
 
-static bool set_lines(struct options *options, const char *value) {
-    uint64_t number;
-    if (!parse_number(value, 100000, &number))
-        return false;
-    options->line_count = (int64_t)number;
-    return true;
-}
-
-static bool set_handle(const char *value, int64_t *handle) {
-    uint64_t number;
-    if (!parse_number(value, INT32_MAX, &number))
-        return false;
-    *handle = (int64_t)number;
-    return true;
-}
-
-static bool set_lock_handle(struct options *options, const char *value) {
-    return set_handle(value, &options->lock_handle);
-}
-
-static bool set_result_handle(struct options *options, const char *value) {
-    return set_handle(value, &options->result_handle);
-}
-
 /* ---- the flags ---- */
 
 struct flag {
-    const char *name;     /* without its dashes */
+    const char *name; /* without its dashes */
+    const char *help;
     const char *argument; /* NULL: takes none */
     const char *takes;    /* what its argument may be; NULL: that is what `argument` says */
     unsigned scope;
-    bool lenient;                                            /* a wrong value is a warning */
-    bool (*set)(struct options *options, const char *value); /* NULL: it is a switch … */
-    const char *help;
-    size_t offset; /* … of the bool that is there in the options */
+    bool lenient; /* a wrong value is a warning */
+    bool (*set)(struct options *options, const char *value);
+    /* Without it: a number up to `most`, or, if that is 0, a switch. */
+    uint64_t most;
+    size_t offset;                         /* of the int64_t or bool in the options */
+    const struct lifecycle_knob *interval; /* it is this one; else NULL */
 };
 
-#define SWITCH(field) offsetof(struct options, field)
+#define SWITCH(field)        .offset = offsetof(struct options, field)
+#define NUMBER(limit, field) .most = (limit), .offset = offsetof(struct options, field)
 
 static const struct flag flags[] = {
-    {"http-port", "N", "a number from 1 to 65535", SCOPE_INSTANCE, false, set_http_port,
-     "the server's port for HTTP (8000)", 0},
-    {"ws-port", "N", "a number from 0 to 65535", SCOPE_INSTANCE, false, set_ws_port,
-     "its second port, for WebSocket (9500); 0: it has none", 0},
-    {"ports", "fixed|auto", NULL, SCOPE_START, false, set_ports,
-     "auto: if a stranger holds a port, take the next free pair", 0},
-    {"hold-ports", NULL, NULL, SCOPE_START, false, NULL,
-     "listen for the server and hand the sockets down (LISTEN_FDS)", SWITCH(hold_ports)},
-    {"owner-pid", "PID", NULL, SCOPE_START, true, set_owner_pid,
-     "the process that the server belongs to", 0},
-    {"owner-start", "TOKEN", NULL, SCOPE_START, true, set_owner_start,
-     "the owner's start time, as /proc/PID/stat tells it (looked up)", 0},
-    {"owner-role", "ROLE", "editor or front", SCOPE_START, false, set_owner_role,
-     "what the owner is: editor, or front for `tether mcp` (editor)", 0},
-    {"owner-env", "NAME", "the name of a variable, and there may be 8 of them", SCOPE_START, false,
-     set_owner_env, "a further variable that tells the server its owner (repeatable)", 0},
-    {"ready", "HOW", "ports, notify, http:/PATH or none", SCOPE_START, false, set_ready,
-     "ports, notify, http:/PATH or none: when it counts as ready (ports)", 0},
-    {"restart", "WHEN", "on-failure or never", SCOPE_START, false, set_restart,
-     "on-failure or never: after a crash (on-failure)", 0},
-    {"parent-watchdog", "on|off", NULL, SCOPE_START, true, set_watchdog,
-     "end with the program that started `tether run` (on)", 0},
-    {"json", NULL, NULL, SCOPE_JSON, false, NULL, "one line of JSON, for programs", SWITCH(json)},
-    {"watch", NULL, NULL, SCOPE_WATCH, false, NULL, "stay, and show every change", SWITCH(watch)},
-    {"force", NULL, NULL, SCOPE_FORCE, false, NULL, "also while editors use the server",
-     SWITCH(force)},
-    {"follow", NULL, NULL, SCOPE_LOGS, false, NULL, "stay, and print new lines as they come (-f)",
+    {"http-port", "the server's port for HTTP (8000)", "N", "a number from 1 to 65535",
+     SCOPE_INSTANCE, .set = set_http_port},
+    {"ws-port", "its second port, for WebSocket (9500); 0: it has none", "N",
+     "a number from 0 to 65535", SCOPE_INSTANCE, .set = set_ws_port},
+    {"ports", "auto: if a stranger holds a port, take the next free pair", "fixed|auto", NULL,
+     SCOPE_START, .set = set_ports},
+    {"hold-ports", "listen for the server and hand the sockets down (LISTEN_FDS)", NULL, NULL,
+     SCOPE_START, SWITCH(hold_ports)},
+    {"owner-pid", "the process that the server belongs to", "PID", NULL, SCOPE_START, true,
+     .set = set_owner_pid},
+    {"owner-start", "the owner's start time, as /proc/PID/stat tells it (looked up)", "TOKEN", NULL,
+     SCOPE_START, true, .set = set_owner_start},
+    {"owner-role", "what the owner is: editor, or front for `tether mcp` (editor)", "ROLE",
+     "editor or front", SCOPE_START, .set = set_owner_role},
+    {"owner-env", "a further variable that tells the server its owner (repeatable)", "NAME",
+     "the name of a variable, and there may be 8 of them", SCOPE_START, .set = set_owner_env},
+    {"ready", "ports, notify, http:/PATH or none: when it counts as ready (ports)", "HOW",
+     "ports, notify, http:/PATH or none", SCOPE_START, .set = set_ready},
+    {"restart", "on-failure or never: after a crash (on-failure)", "WHEN", "on-failure or never",
+     SCOPE_START, .set = set_restart},
+    {"parent-watchdog", "end with the program that started `tether run` (on)", "on|off", NULL,
+     SCOPE_START, true, .set = set_watchdog},
+    {"json", "one line of JSON, for programs", NULL, NULL, SCOPE_JSON, SWITCH(json)},
+    {"watch", "stay, and show every change", NULL, NULL, SCOPE_WATCH, SWITCH(watch)},
+    {"force", "also while editors use the server", NULL, NULL, SCOPE_FORCE, SWITCH(force)},
+    {"follow", "stay, and print new lines as they come (-f)", NULL, NULL, SCOPE_LOGS,
      SWITCH(follow)},
-    {"lines", "N", "a number up to 100000", SCOPE_LOGS, false, set_lines,
-     "print the last N lines first (20) (-n N)", 0},
-    {"builtin", NULL, NULL, SCOPE_TOLD, false, NULL, "", SWITCH(builtin)},
-    {"lock-handle", "N", NULL, SCOPE_DAEMON, false, set_lock_handle, "", 0},
-    {"result-handle", "N", NULL, SCOPE_DAEMON, false, set_result_handle, "", 0},
+    {"lines", "print the last N lines first (20) (-n N)", "N", "a number up to 100000", SCOPE_LOGS,
+     NUMBER(100000, line_count)},
+    {"builtin", "", NULL, NULL, SCOPE_TOLD, SWITCH(builtin)},
+    {"lock-handle", "", "N", NULL, SCOPE_DAEMON, NUMBER(INT32_MAX, lock_handle)},
+    {"result-handle", "", "N", NULL, SCOPE_DAEMON, NUMBER(INT32_MAX, result_handle)},
 };
-
-static bool set_flag(struct options *options, const struct flag *flag, const char *value) {
-    if (flag->set)
-        return flag->set(options, value);
-    *(bool *)((char *)options + flag->offset) = !is_off(value);
-    return true;
-}
-
-static const struct flag *find_flag(const char *name, size_t length) {
-    for (size_t i = 0; i < COUNT(flags); i++)
-        if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0)
-            return &flags[i];
-    return NULL;
-}
 
 static bool is_interval(const struct lifecycle_knob *knob) {
     return knob->help != NULL;
 }
 
-static const struct lifecycle_knob *find_interval(const char *name, size_t length) {
-    for (size_t i = 0; i < lifecycle_knob_count; i++) {
-        const struct lifecycle_knob *knob = &lifecycle_knobs[i];
-        if (is_interval(knob) && strlen(knob->name) == length &&
-            strncmp(knob->name, name, length) == 0)
-            return knob;
+/* The flags of the table, and behind them the intervals as such. False: that is all. */
+static bool get_flag(size_t at, struct flag *flag) {
+    const struct lifecycle_knob *knob;
+    if (at < COUNT(flags)) {
+        *flag = flags[at];
+        return true;
     }
-    return NULL;
+    if (at - COUNT(flags) >= lifecycle_knob_count)
+        return false;
+    knob = &lifecycle_knobs[at - COUNT(flags)];
+    *flag = (struct flag){.name = knob->name,
+                          .argument = "milliseconds",
+                          .scope = is_interval(knob) ? SCOPE_START : 0,
+                          .lenient = true,
+                          .interval = knob};
+    return true;
 }
 
-static uint32_t *interval_field(struct options *options, const struct lifecycle_knob *knob) {
-    return (uint32_t *)(void *)((char *)&options->config + knob->offset);
+static bool find_flag(const char *name, size_t length, unsigned scopes, struct flag *flag) {
+    for (size_t i = 0; get_flag(i, flag); i++)
+        if ((flag->scope & scopes) && strlen(flag->name) == length &&
+            strncmp(flag->name, name, length) == 0)
+            return true;
+    return false;
 }
 
 static bool set_interval(struct options *options, const struct lifecycle_knob *knob,
                          const char *value) {
+    uint32_t *field = (uint32_t *)(void *)((char *)&options->config + knob->offset);
     uint64_t number;
     bool valid = parse_number(value, knob->most, &number) && number >= knob->least;
-    *interval_field(options, knob) = valid ? (uint32_t)number : knob->fallback;
+    *field = valid ? (uint32_t)number : knob->fallback;
     return valid;
+}
+
+static bool set_flag(struct options *options, const struct flag *flag, const char *value) {
+    void *field = (char *)options + flag->offset;
+    uint64_t number = 0;
+    if (flag->interval)
+        return set_interval(options, flag->interval, value);
+    if (flag->set)
+        return flag->set(options, value);
+    if (flag->most && !parse_number(value, flag->most, &number))
+        return false;
+    if (flag->most)
+        *(int64_t *)field = (int64_t)number;
+    else
+        *(bool *)field = !is_off(value);
+    return true;
 }
 
 /* ---- reading ---- */
@@ -250,35 +244,26 @@ static void variable_name(char out[64], const char *flag) {
     }
 }
 
-static void warn(FILE *warnings, const char *where, const char *value, const char *what) {
+static void warn(FILE *warnings, const char *where, const char *value, const struct flag *flag) {
+    bool is_owner = flag->set == set_owner_pid || flag->set == set_owner_start;
     if (warnings)
         fprintf(warnings, "tether: warning: %s: '%.60s' is not valid here; %s\n", where, value,
-                what);
+                is_owner ? "no owner is watched" : "the default is taken");
 }
 
 static void read_variables(struct options *options, unsigned scopes, FILE *warnings) {
+    struct flag flag;
     char name[64];
-    const char *value;
-    for (size_t i = 0; i < COUNT(flags); i++) {
-        if (!(flags[i].scope & scopes) || !(flags[i].scope & (SCOPE_INSTANCE | SCOPE_START)))
+    for (size_t i = 0; get_flag(i, &flag); i++) {
+        const char *value;
+        if (!(flag.scope & scopes & (SCOPE_INSTANCE | SCOPE_START)))
             continue;
-        variable_name(name, flags[i].name);
+        variable_name(name, flag.name);
         value = os_variable(name);
-        if (value && !value[0] && !flags[i].argument)
+        if (value && !value[0] && !flag.argument)
             continue; /* set, but to nothing: not asked for */
-        if (value && !set_flag(options, &flags[i], value))
-            warn(warnings, name, value,
-                 flags[i].set == set_owner_pid || flags[i].set == set_owner_start
-                     ? "no owner is watched"
-                     : "the default is taken");
-    }
-    for (size_t i = 0; i < lifecycle_knob_count; i++) {
-        if (!is_interval(&lifecycle_knobs[i]) || !(scopes & SCOPE_START))
-            continue;
-        variable_name(name, lifecycle_knobs[i].name);
-        value = os_variable(name);
-        if (value && !set_interval(options, &lifecycle_knobs[i], value))
-            warn(warnings, name, value, "the default is taken");
+        if (value && !set_flag(options, &flag, value))
+            warn(warnings, name, value, &flag);
     }
 }
 
@@ -291,12 +276,10 @@ struct words {
 /* The flag of these scopes that was perhaps meant. */
 static const char *nearest_flag(const char *name, unsigned scopes) {
     struct nearest nearest = {.typed = name, .length = strcspn(name, "=")};
-    for (size_t i = 0; i < COUNT(flags); i++)
-        if (flags[i].scope & scopes & ~(unsigned)SCOPE_DAEMON)
-            nearest_offer(&nearest, flags[i].name);
-    for (size_t i = 0; i < lifecycle_knob_count && (scopes & SCOPE_START); i++)
-        if (is_interval(&lifecycle_knobs[i]))
-            nearest_offer(&nearest, lifecycle_knobs[i].name);
+    struct flag flag;
+    for (size_t i = 0; get_flag(i, &flag); i++)
+        if (flag.scope & scopes & ~(unsigned)SCOPE_DAEMON)
+            nearest_offer(&nearest, flag.name);
     return nearest.word;
 }
 
@@ -321,27 +304,22 @@ static int read_flag(struct options *options, struct words *words, const char *w
                      struct error *err) {
     const char *name = word + 2, *value = "";
     size_t length = strcspn(name, "=");
-    const struct flag *flag = find_flag(name, length);
-    const struct lifecycle_knob *knob =
-        words->scopes & SCOPE_START ? find_interval(name, length) : NULL;
-    bool valid;
-
-    if (!knob && (!flag || !(flag->scope & words->scopes)))
+    struct flag flag;
+    if (!find_flag(name, length, words->scopes, &flag))
         return unknown_word(word, words->scopes, err);
-    if (knob || flag->argument) {
+    if (flag.argument) {
         value = take_value(words, name + length);
         if (!value)
-            return error_set(err, UV_EINVAL, "option %s needs a value (%s)", word,
-                             knob ? "milliseconds" : flag->argument);
+            return error_set(err, UV_EINVAL, "option %s needs a value (%s)", word, flag.argument);
     } else if (name[length] == '=') {
-        return error_set(err, UV_EINVAL, "option --%s takes no value", flag->name);
+        return error_set(err, UV_EINVAL, "option --%s takes no value", flag.name);
     }
-    valid = knob ? set_interval(options, knob, value) : set_flag(options, flag, value);
-    if (!valid && !knob && !flag->lenient)
+    if (set_flag(options, &flag, value))
+        return 0;
+    if (!flag.lenient)
         return error_set(err, UV_EINVAL, "option --%s: '%.100s' is not valid; it takes %s",
-                         flag->name, value, flag->takes ? flag->takes : flag->argument);
-    if (!valid)
-        warn(words->warnings, word, value, knob ? "the default is taken" : "no owner is watched");
+                         flag.name, value, flag.takes ? flag.takes : flag.argument);
+    warn(words->warnings, word, value, &flag);
     return 0;
 }
 
