@@ -106,9 +106,9 @@ static void daemon_obey(struct guard *guard, int control) {
     if (read(control, &letter, 1) != 1 || letter == 'q')
         _exit(0);
     if (letter == 't')
-        guard_terminate(guard);
+        guard_tell(guard, GUARD_TERMINATE);
     else if (letter == 'k')
-        guard_kill(guard);
+        guard_tell(guard, GUARD_KILL);
     else if (letter == 'a')
         guard_abandon(guard);
 }

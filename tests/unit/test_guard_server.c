@@ -301,7 +301,7 @@ static int refused(const struct os_tree_spec *spec) {
     assert_int_equal(guard_open(&guard, NULL), 0);
     rc = guard_start(&guard, spec, &err);
     assert_int_equal(err.code, rc);
-    assert_int_equal(guard_kill(&guard), -ESRCH);
+    assert_int_equal(guard_tell(&guard, GUARD_KILL), -ESRCH);
     guard_reap(&guard);
     assert_int_equal(guard.fd, -1);
     return rc;

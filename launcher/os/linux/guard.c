@@ -91,25 +91,13 @@ int guard_read(struct guard *guard, struct guard_event *event) {
 }
 
 /* The guard is a child that only guard_reap waits for, so its number is safe to signal. */
-static int command(struct guard *guard, enum guard_command what) {
+int guard_tell(const struct guard *guard, enum guard_command what) {
     if (guard->pid <= 0)
         return -ESRCH;
     if (send(guard->fd, &what, sizeof what, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         return -errno;
     kill(guard->pid, SIGCONT);
     return 0;
-}
-
-int guard_terminate(struct guard *guard) {
-    int result = guard->terminated ? 0 : command(guard, GUARD_COMMAND_TERMINATE);
-    guard->terminated = guard->terminated || result == 0;
-    return result;
-}
-
-int guard_kill(struct guard *guard) {
-    int result = guard->killed ? 0 : command(guard, GUARD_COMMAND_KILL);
-    guard->killed = guard->killed || result == 0;
-    return result;
 }
 
 void guard_abandon(struct guard *guard) {

@@ -9,7 +9,7 @@
  *
  * There is one guard per run of the server. It waits in one system call, polls nothing, and ends
  * when the tree is empty, so a run whose server left processes behind keeps its guard until they
- * are gone or guard_kill is called.
+ * are gone or it is told GUARD_KILL.
  *
  * For the daemon: it has one thread when it calls guard_start, has called tree_adopt_orphans, does
  * not ignore SIGCHLD, and leaves waiting for the guard to guard_reap (the guard sends no SIGCHLD
@@ -25,9 +25,16 @@ struct guard {
     int pid;       /* 0 when there is no guard */
     int fd;        /* non-blocking, for the daemon's loop: readable when guard_read has something */
     int other_end; /* the guard's, until it is started; else -1 */
-    bool terminated;
-    bool killed;
     bool tree_empty;
+};
+
+/* What the two say to each other is one packet on a SOCK_SEQPACKET pair: it arrives whole or not at
+ * all, and both ends are the same program, so this and the event are the format. To say it a second
+ * time does nothing. */
+enum guard_command {
+    GUARD_TERMINATE = 1, /* SIGTERM (and SIGCONT, for those that are stopped) to the server's first
+                            process and its group */
+    GUARD_KILL           /* ends the whole tree now */
 };
 
 enum guard_event_type {
@@ -35,7 +42,7 @@ enum guard_event_type {
     GUARD_SPAWNED,      /* exec succeeded. Either this or EXEC_FAILED comes first */
     GUARD_EXEC_FAILED,  /* the server never ran; TREE_EMPTY follows, ROOT_EXITED does not */
     GUARD_ROOT_EXITED,  /* the server's first process is reaped; others of the tree may live */
-    GUARD_DRAINED,      /* after guard_terminate: all that were told to end are gone, others are
+    GUARD_DRAINED,      /* after GUARD_TERMINATE: all that were told to end are gone, others are
                            left that no SIGTERM reached. Waiting longer serves nothing */
     GUARD_KILL_REFUSED, /* what is left may not be signalled by us; the guard waits for its end */
     GUARD_TREE_EMPTY,   /* no process of the tree is left; the guard ends now */
@@ -65,13 +72,9 @@ int guard_start(struct guard *guard, const struct os_tree_spec *spec, struct err
  * error of the channel, which means the same as GUARD_GONE. */
 int guard_read(struct guard *guard, struct guard_event *event);
 
-/* SIGTERM (and SIGCONT, for those that are stopped) to the server's first process and its group. A
- * second call does nothing. Returns 0, or negative when the guard is gone, which guard_read tells,
- * too. Both commands continue a stopped guard. */
-int guard_terminate(struct guard *guard);
-
-/* Ends the whole tree now. A second call does nothing. */
-int guard_kill(struct guard *guard);
+/* Continues the guard, too, if it is stopped. Returns 0, or negative when the guard is gone, which
+ * guard_read tells, too. */
+int guard_tell(const struct guard *guard, enum guard_command what);
 
 /* Kills a guard that does not do what it is told; GUARD_GONE follows. A daemon that exits needs
  * nothing of the kind: closing the channel, as its death does, makes the guard end the tree. */
@@ -85,17 +88,13 @@ bool guard_is_held(const struct guard *guard);
  * the daemon's: call tree_kill_all. */
 bool guard_reap(struct guard *guard);
 
-/* ---- what the daemon prepares before the fork, and what the two say to each other ---- */
+/* ---- what the daemon prepares before the fork ---- */
 
 struct guard_plan {
     struct program_plan program;
     int channel; /* the guard's end */
     int daemon;  /* its pid */
 };
-
-/* One packet each way on a SOCK_SEQPACKET pair: it arrives whole or not at all, and both ends are
- * the same program, so the struct itself is the format. */
-enum guard_command { GUARD_COMMAND_TERMINATE = 1, GUARD_COMMAND_KILL };
 
 /* The guard's part: never returns to the daemon's code. All signals are blocked on entry. */
 _Noreturn void guard_run(struct guard_plan *plan);

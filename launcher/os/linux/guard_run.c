@@ -179,9 +179,9 @@ static void note_daemon_gone(struct guard_process *guard) {
 }
 
 static void obey(struct guard_process *guard, enum guard_command command) {
-    if (command == GUARD_COMMAND_TERMINATE)
+    if (command == GUARD_TERMINATE)
         ask_to_end(guard);
-    else if (command == GUARD_COMMAND_KILL)
+    else if (command == GUARD_KILL)
         guard->killed = true;
 }
 

@@ -38,7 +38,8 @@ bool proc_stat_is_dead(const struct proc_stat *stat);
  * fails, whoever has the pid then. Checks the start if it is known. Returns it or -errno. */
 int proc_open(const struct os_identity *identity);
 
-/* Opens a file below a descriptor of proc_open, for reading. Returns it or -errno. */
+/* Opens a file below a descriptor of proc_open, or below AT_FDCWD one by its path, for reading.
+ * Returns it or -errno. Uses no heap, as proc_read does not. */
 int proc_open_file(int process, const char *name);
 
 /* Reads at most size - 1 bytes of such a file and terminates them. Returns the count or -errno. */

@@ -40,36 +40,16 @@ struct thread_walk {
     void *context;
 };
 
-static int open_read(const char *path, int flags) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
-    return fd < 0 ? -errno : fd;
-}
-
-/* Reads a small file and terminates the text. */
-static int read_file(const char *path, char *text, size_t size) {
-    ssize_t got;
-    int fd = open_read(path, 0);
-
-    if (fd < 0)
-        return fd;
-    got = posix_read_all(fd, text, size - 1);
-    close(fd);
-    if (got < 0)
-        return (int)got;
-    text[got] = '\0';
-    return 0;
-}
-
 int procfs_read_stat(int pid, struct proc_stat *out) {
     char path[PATH_SIZE];
     char text[PROC_STAT_SIZE];
-    int result;
+    ssize_t got;
 
     if (pid <= 0)
         return -ESRCH;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    result = read_file(path, text, sizeof text);
-    return result < 0 ? result : proc_stat_parse(text, out);
+    got = proc_read(AT_FDCWD, path, text, sizeof text);
+    return got < 0 ? (int)got : proc_stat_parse(text, out);
 }
 
 char *procfs_arguments(size_t *size) {
@@ -78,7 +58,7 @@ char *procfs_arguments(size_t *size) {
     char *next;
     uint64_t start, end;
 
-    if (read_file("/proc/self/stat", text, sizeof text) < 0)
+    if (proc_read(AT_FDCWD, "/proc/self/stat", text, sizeof text) < 0)
         return NULL;
     at = strrchr(text, ')');
     for (int field = 2; at && field < ARGUMENTS_FIELD; field++)
@@ -101,10 +81,10 @@ static bool is_number(const char *name) {
 int procfs_each_number(const char *path, procfs_visit *visit, void *context) {
     _Alignas(struct directory_entry) char entries[CHUNK];
     long got;
-    int fd = open_read(path, O_DIRECTORY);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0)
-        return fd;
+        return -errno;
     while ((got = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0) {
         for (long at = 0; at < got;) {
             const struct directory_entry *entry = (const void *)(entries + at);
@@ -155,7 +135,7 @@ static void visit_children_of_thread(void *context, int thread) {
     int fd;
 
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", walk->pid, thread);
-    fd = open_read(path, 0);
+    fd = proc_open_file(AT_FDCWD, path);
     if (fd >= 0) {
         read_numbers(fd, walk->visit, walk->context);
         close(fd);

@@ -192,7 +192,7 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
 
 bool os_tree_ask(struct os_tree *tree) {
     if (tree->guard.pid)
-        guard_terminate(&tree->guard);
+        guard_tell(&tree->guard, GUARD_TERMINATE);
     return true;
 }
 
@@ -207,7 +207,7 @@ static void on_held(uv_timer_t *timer) {
 }
 
 void os_tree_kill(struct os_tree *tree) {
-    if (tree->guard.pid && guard_kill(&tree->guard) == 0)
+    if (tree->guard.pid && guard_tell(&tree->guard, GUARD_KILL) == 0)
         uv_timer_start(&tree->held, on_held, HELD_MS, HELD_MS);
 }
 

@@ -56,7 +56,8 @@ int descent_signal_one(const struct os_identity *identity, int number) {
     return rc;
 }
 
-void descent_signal(const struct descent *descent, int number) {
+/* Children first. */
+static void descent_signal(const struct descent *descent, int number) {
     for (size_t i = descent->count; i-- > 0;)
         descent_signal_one(&descent->members[i], number);
 }

@@ -20,9 +20,6 @@ void descent_add(struct descent *descent, const struct os_identity *identity);
 /* Adds the children of everybody listed; returns whether there were new ones. */
 bool descent_extend(struct descent *descent);
 
-/* Children first. */
-void descent_signal(const struct descent *descent, int number);
-
 /* Stops everybody until nobody new is found, then kills. -EAGAIN: it grows faster than that. */
 int descent_kill(struct descent *descent);
 
