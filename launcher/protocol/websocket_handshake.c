@@ -6,7 +6,7 @@
 #include <uv.h>
 
 #include "base64.h"
-#include "sha1.h"
+#include "sha.h"
 
 static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
@@ -15,12 +15,13 @@ void websocket_key(const unsigned char nonce[WEBSOCKET_NONCE_SIZE], char out[WEB
 }
 
 void websocket_accept(const char key[WEBSOCKET_KEY_SIZE], char out[WEBSOCKET_ACCEPT_SIZE]) {
-    char joined[WEBSOCKET_KEY_SIZE - 1 + sizeof guid];
-    unsigned char hash[SHA1_SIZE];
-    memcpy(joined, key, WEBSOCKET_KEY_SIZE - 1);
-    memcpy(joined + WEBSOCKET_KEY_SIZE - 1, guid, sizeof guid);
-    sha1(joined, sizeof joined - 1, hash);
-    base64_write(BASE64, hash, sizeof hash, out);
+    struct sha hash;
+    uint8_t digest[SHA1_SIZE];
+    sha1_init(&hash);
+    sha_add(&hash, key, WEBSOCKET_KEY_SIZE - 1);
+    sha_add(&hash, guid, sizeof guid - 1);
+    sha_end(&hash, digest, sizeof digest);
+    base64_write(BASE64, digest, sizeof digest, out);
 }
 
 static bool is_printable(const char *text) {

@@ -27,28 +27,28 @@ static void test_sha256(void **state) {
          "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
     };
     uint8_t out[SHA256_SIZE], again[SHA256_SIZE];
-    struct sha256 hash;
+    struct sha hash;
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         sha256_init(&hash);
-        sha256_add(&hash, rows[i].text, strlen(rows[i].text));
-        sha256_end(&hash, out);
+        sha_add(&hash, rows[i].text, strlen(rows[i].text));
+        sha_end(&hash, out, sizeof out);
         hex_is(out, sizeof out, rows[i].hash);
     }
     sha256_init(&hash);
     for (int i = 0; i < 15625; i++)
-        sha256_add(&hash, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 64);
-    sha256_end(&hash, out);
+        sha_add(&hash, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 64);
+    sha_end(&hash, out, sizeof out);
     hex_is(out, sizeof out, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     for (size_t length = 0; length < 130; length++) { /* in one piece, and byte by byte */
         static const char text[130];
         sha256_init(&hash);
-        sha256_add(&hash, text, length);
-        sha256_end(&hash, out);
+        sha_add(&hash, text, length);
+        sha_end(&hash, out, sizeof out);
         sha256_init(&hash);
         for (size_t i = 0; i < length; i++)
-            sha256_add(&hash, text + i, 1);
-        sha256_end(&hash, again);
+            sha_add(&hash, text + i, 1);
+        sha_end(&hash, again, sizeof again);
         assert_memory_equal(out, again, sizeof out);
     }
 }

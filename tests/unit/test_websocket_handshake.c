@@ -1,5 +1,4 @@
 /* The opening handshake, as the client writes and reads it, and its arithmetic. */
-#include "protocol/sha1.h"
 #include "protocol/websocket_handshake.h"
 
 #include <errno.h>
@@ -7,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sha.h"
 #include "unit.h"
 
 /* The example of the standard. */
@@ -16,7 +16,10 @@ static const char accept_text[] = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 static void expect_hash(const char *text, size_t length, const char *hex) {
     unsigned char hash[SHA1_SIZE];
     char found[2 * SHA1_SIZE + 1];
-    sha1(text, length, hash);
+    struct sha sha;
+    sha1_init(&sha);
+    sha_add(&sha, text, length);
+    sha_end(&sha, hash, sizeof hash);
     for (size_t i = 0; i < SHA1_SIZE; i++)
         snprintf(found + 2 * i, 3, "%02x", (unsigned)hash[i]);
     assert_string_equal(found, hex);

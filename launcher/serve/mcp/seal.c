@@ -8,22 +8,22 @@
 
 static void mac_parts(const struct seal_key *key, const void *a, size_t a_length, const void *b,
                       size_t b_length, uint8_t out[SHA256_SIZE]) {
-    struct sha256 hash;
+    struct sha hash;
     unsigned char pad[64];
     memset(pad, 0x36, sizeof pad);
     for (size_t i = 0; i < sizeof key->bytes; i++)
         pad[i] ^= key->bytes[i];
     sha256_init(&hash);
-    sha256_add(&hash, pad, sizeof pad);
-    sha256_add(&hash, a, a_length);
-    sha256_add(&hash, b, b_length);
-    sha256_end(&hash, out);
+    sha_add(&hash, pad, sizeof pad);
+    sha_add(&hash, a, a_length);
+    sha_add(&hash, b, b_length);
+    sha_end(&hash, out, SHA256_SIZE);
     for (size_t i = 0; i < sizeof pad; i++)
         pad[i] ^= 0x36 ^ 0x5c;
     sha256_init(&hash);
-    sha256_add(&hash, pad, sizeof pad);
-    sha256_add(&hash, out, SHA256_SIZE);
-    sha256_end(&hash, out);
+    sha_add(&hash, pad, sizeof pad);
+    sha_add(&hash, out, SHA256_SIZE);
+    sha_end(&hash, out, SHA256_SIZE);
 }
 
 void seal_mac(const struct seal_key *key, const void *data, size_t length,
@@ -33,10 +33,10 @@ void seal_mac(const struct seal_key *key, const void *data, size_t length,
 
 void seal_key_derive(struct seal_key *key, const void *secret, size_t length, const char *purpose) {
     struct seal_key first;
-    struct sha256 hash;
+    struct sha hash;
     sha256_init(&hash);
-    sha256_add(&hash, secret, length);
-    sha256_end(&hash, first.bytes);
+    sha_add(&hash, secret, length);
+    sha_end(&hash, first.bytes, SHA256_SIZE);
     seal_mac(&first, purpose, strlen(purpose), key->bytes);
 }
 

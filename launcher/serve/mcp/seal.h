@@ -8,18 +8,7 @@
 #include <stdint.h>
 
 #include "buffer.h"
-
-enum { SHA256_SIZE = 32 };
-
-struct sha256 {
-    uint32_t state[8];
-    uint64_t length;
-    unsigned char block[64];
-};
-
-void sha256_init(struct sha256 *hash);
-void sha256_add(struct sha256 *hash, const void *data, size_t length);
-void sha256_end(struct sha256 *hash, uint8_t out[SHA256_SIZE]);
+#include "sha.h"
 
 struct seal_key {
     uint8_t bytes[SHA256_SIZE];

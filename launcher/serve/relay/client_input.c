@@ -61,16 +61,16 @@ void inputs_finish(struct call *call) {
 static void digest(const char *method, json_t *params, uint8_t out[SHA256_SIZE]) {
     static const char *const changing[] = {"_meta", "inputResponses", "requestState", "context"};
     json_t *asked = json_copy(params);
-    struct sha256 hash;
+    struct sha hash;
     char *dumped;
     for (size_t i = 0; i < sizeof changing / sizeof changing[0]; i++)
         json_object_del(asked, changing[i]);
     dumped = json_dumps(asked, JSON_COMPACT | JSON_SORT_KEYS);
     sha256_init(&hash);
-    sha256_add(&hash, method, strlen(method) + 1);
+    sha_add(&hash, method, strlen(method) + 1);
     if (dumped)
-        sha256_add(&hash, dumped, strlen(dumped));
-    sha256_end(&hash, out);
+        sha_add(&hash, dumped, strlen(dumped));
+    sha_end(&hash, out, SHA256_SIZE);
     free(dumped);
     json_decref(asked);
 }
