@@ -190,7 +190,7 @@ static void report_close(struct report *report) {
     uv_close((uv_handle_t *)&report->timer, NULL);
     uv_run(&report->loop, UV_RUN_DEFAULT);
     uv_loop_close(&report->loop);
-    lines_finish(&report->stream.lines);
+    buffer_finish(&report->stream.lines);
 }
 
 /* What the daemon tells: that it listens, then how the start went; nothing if it died without a

@@ -47,7 +47,7 @@ static struct control_session *find_process(struct control *control, enum lifecy
 /* ---- the life of a record ---- */
 
 static void session_free(struct control_session *session) {
-    lines_finish(&session->stream.lines);
+    buffer_finish(&session->stream.lines);
     json_decref(session->told);
     free(session);
 }

@@ -134,7 +134,7 @@ static void on_closed(uv_handle_t *handle) {
     struct daemon_client *client = handle->data;
     if (--client->open_handles > 0)
         return;
-    lines_finish(&client->stream.lines);
+    buffer_finish(&client->stream.lines);
     json_decref(client->hello);
     free(client);
 }

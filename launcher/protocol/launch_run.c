@@ -36,7 +36,7 @@ static bool on_line(const char *line, size_t length, void *context) {
 
 static void on_closed(uv_handle_t *handle) {
     struct launch_run *run = handle->data;
-    lines_finish(&run->output.lines);
+    buffer_finish(&run->output.lines);
     json_decref(run->result);
     free(run);
 }

@@ -1,36 +1,19 @@
 #include "lines.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <uv.h>
 
-#include "memory.h"
-
 enum { KEPT_CAPACITY = 1024 }; /* what an idle connection may hold on to */
 
-static int append(struct lines *lines, const char *bytes, size_t count) {
-    size_t needed = lines->length + count + 1;
+static int append(struct buffer *lines, const char *bytes, size_t count) {
     if (lines->length + count > LINES_MAX + 1) /* one more for a CR that may go */
         return UV_EMSGSIZE;
-    if (needed > lines->capacity) {
-        size_t capacity = lines->capacity ? lines->capacity : 256;
-        char *data;
-        while (capacity < needed)
-            capacity *= 2;
-        data = memory_resize(lines->data, capacity);
-        if (!data)
-            return UV_ENOMEM;
-        lines->data = data;
-        lines->capacity = capacity;
-    }
-    memcpy(lines->data + lines->length, bytes, count);
-    lines->length += count;
-    lines->data[lines->length] = 0;
-    return 0;
+    buffer_add(lines, bytes, count);
+    return lines->failed ? UV_ENOMEM : 0;
 }
 
-static int hand_out(struct lines *lines, lines_fn fn, void *context) {
+static int hand_out(struct buffer *lines, lines_fn fn, void *context) {
     size_t length = lines->length;
     lines->length = 0;
     if (length > 0 && lines->data[length - 1] == '\r')
@@ -40,7 +23,7 @@ static int hand_out(struct lines *lines, lines_fn fn, void *context) {
     return fn(lines->data, length, context) ? 0 : UV_ECANCELED;
 }
 
-int lines_feed(struct lines *lines, const char *bytes, size_t count, lines_fn fn, void *context) {
+int lines_feed(struct buffer *lines, const char *bytes, size_t count, lines_fn fn, void *context) {
     while (count > 0) {
         const char *newline = memchr(bytes, '\n', count);
         size_t taken = newline ? (size_t)(newline - bytes) : count;
@@ -53,14 +36,9 @@ int lines_feed(struct lines *lines, const char *bytes, size_t count, lines_fn fn
         bytes += taken;
         count -= taken;
     }
-    if (lines->length == 0 && lines->capacity > KEPT_CAPACITY)
-        lines_finish(lines);
+    if (lines->length == 0)
+        buffer_clear(lines, KEPT_CAPACITY);
     return 0;
-}
-
-void lines_finish(struct lines *lines) {
-    free(lines->data);
-    *lines = (struct lines){0};
 }
 
 /* ---- of a pipe ---- */

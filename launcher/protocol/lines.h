@@ -12,29 +12,23 @@
 
 #include <uv.h>
 
-#define LINES_MAX 65536 /* without the newline */
+#include "buffer.h"
 
-/* Zeroed memory is an empty one. */
-struct lines {
-    char *data; /* the beginning of a line whose end has not come; owned */
-    size_t length, capacity;
-};
+#define LINES_MAX 65536 /* without the newline */
 
 /* Takes one line, terminated and without its newline (or CR LF); returns false to stop. */
 typedef bool (*lines_fn)(const char *line, size_t length, void *context);
 
-/* Feeds bytes and calls `fn` for each line that they complete. Returns 0, UV_EMSGSIZE when a line
- * is too long, UV_ENOMEM, or UV_ECANCELED when `fn` said so; after any of these the stream is
- * useless. */
-int lines_feed(struct lines *lines, const char *bytes, size_t count, lines_fn fn, void *context);
-
-void lines_finish(struct lines *lines);
+/* Feeds bytes and calls `fn` for each line that they complete; the buffer has the beginning of one
+ * whose end has not come. Returns 0, UV_EMSGSIZE when a line is too long, UV_ENOMEM, or
+ * UV_ECANCELED when `fn` said so; after any of these the stream is useless. */
+int lines_feed(struct buffer *lines, const char *bytes, size_t count, lines_fn fn, void *context);
 
 /* A pipe of libuv's whose bytes come as lines. The pipe is initialised and closed by its owner, and
  * its `data` is what the functions get. */
 struct line_stream {
     uv_pipe_t pipe; /* first, for a pointer to it to be one to all of this */
-    struct lines lines;
+    struct buffer lines;
     lines_fn line;
     void (*end)(void *context, int why);
     uv_buf_t buffer;

@@ -86,7 +86,7 @@ static struct heard read_slowly(const char *stream, size_t count, size_t stop_af
 static struct heard read_pieces(const char *stream, size_t count, size_t piece, size_t stop_after) {
     static char text[STREAM_MAX];
     struct heard heard = {.text = text, .stop_after = stop_after};
-    struct lines lines = {0};
+    struct buffer lines = {0};
     unsigned changing = 7;
     for (size_t at = 0; at < count && heard.rc == 0;) {
         size_t size = piece;
@@ -100,7 +100,7 @@ static struct heard read_pieces(const char *stream, size_t count, size_t piece, 
         FUZZ_CHECK(lines.length < lines.capacity || lines.length == 0);
         FUZZ_CHECK(heard.rc != 0 || lines.length > 0 || lines.capacity <= 1024);
     }
-    lines_finish(&lines);
+    buffer_finish(&lines);
     FUZZ_CHECK(lines.data == NULL && lines.length == 0 && lines.capacity == 0);
     return heard;
 }

@@ -194,7 +194,7 @@ static bool obey(const char *line, size_t length, void *context) {
 
 int main(int argc, char **argv) {
     struct drive drive = {.words = argv + 1};
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct pollfd input = {.fd = 0, .events = POLLIN};
     char buffer[4096];
     int64_t count = 1;
@@ -209,7 +209,7 @@ int main(int argc, char **argv) {
                 lines_feed(&lines, buffer, (size_t)count, obey, &drive);
         }
     }
-    lines_finish(&lines);
+    buffer_finish(&lines);
     if (drive.client) {
         control_client_leave(drive.client, NULL, true);
         destroy(&drive);

@@ -21,7 +21,7 @@
 
 struct drive {
     struct websocket_client client;
-    struct lines lines;
+    struct buffer lines;
     uv_pipe_t input;
     uv_loop_t loop;
     bool echoes, closed;
@@ -149,6 +149,6 @@ int main(int argc, char **argv) {
     uv_read_start((uv_stream_t *)&drive.input, on_alloc, on_input);
     websocket_client_open(&drive.client, &drive.loop, &options, &events, &drive);
     uv_run(&drive.loop, UV_RUN_DEFAULT);
-    lines_finish(&drive.lines);
+    buffer_finish(&drive.lines);
     return uv_loop_close(&drive.loop) < 0 ? 3 : 0;
 }

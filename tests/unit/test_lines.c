@@ -44,13 +44,13 @@ static void expect_heard(struct heard *heard, const char *expected, size_t lengt
     heard_finish(heard);
 }
 
-static int feed(struct lines *lines, const char *bytes, size_t count, struct heard *heard) {
+static int feed(struct buffer *lines, const char *bytes, size_t count, struct heard *heard) {
     int rc = lines_feed(lines, bytes, count, hear, heard);
     assert_true(lines->capacity <= TOTAL_MOST);
     return rc;
 }
 
-static void feed_all(struct lines *lines, const char *bytes, size_t count, struct heard *heard) {
+static void feed_all(struct buffer *lines, const char *bytes, size_t count, struct heard *heard) {
     assert_int_equal(feed(lines, bytes, count, heard), 0);
 }
 
@@ -75,7 +75,7 @@ static const struct sample samples[] = {
 
 /* Feeds the sample cut where `ends` says, and compares. */
 static void check_pieces(const struct sample *sample, const size_t *ends, size_t pieces) {
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct heard heard = {0};
     size_t at = 0;
     for (size_t i = 0; i < pieces; i++) {
@@ -86,7 +86,7 @@ static void check_pieces(const struct sample *sample, const size_t *ends, size_t
     if (lines.length > 0)
         assert_memory_equal(lines.data, sample->rest, lines.length);
     expect_heard(&heard, sample->lines, strlen(sample->lines));
-    lines_finish(&lines);
+    buffer_finish(&lines);
 }
 
 /* E5 */
@@ -124,23 +124,23 @@ static void test_every_set_of_cuts(void **state) {
 /* A NUL is a byte like others; the length tells. */
 static void test_nul_inside(void **state) {
     static const char text[] = "a\0b\r\n\0\n";
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct heard heard = {0};
     (void)state;
     for (size_t i = 0; i < sizeof text - 1; i++)
         feed_all(&lines, text + i, 1, &heard);
     expect_heard(&heard, "a\0b\n\0\n", 6);
-    lines_finish(&lines);
+    buffer_finish(&lines);
 }
 
 static void test_nothing_is_no_line(void **state) {
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct heard heard = {0};
     (void)state;
     feed_all(&lines, "", 0, &heard);
     assert_int_equal(heard.count, 0);
     assert_int_equal(lines.capacity, 0);
-    lines_finish(&lines);
+    buffer_finish(&lines);
 }
 
 /* ---- the limit ---- */
@@ -148,7 +148,7 @@ static void test_nothing_is_no_line(void **state) {
 /* Feeds `count` bytes of which the last are `tail`, in pieces. Returns the first result that is not
  * 0. */
 static int feed_long(size_t count, const char *tail, size_t piece, struct heard *heard) {
-    struct lines lines = {0};
+    struct buffer lines = {0};
     char *bytes = malloc(count);
     int rc = 0;
     assert_non_null(bytes);
@@ -157,7 +157,7 @@ static int feed_long(size_t count, const char *tail, size_t piece, struct heard 
     for (size_t at = 0; at < count && rc == 0; at += piece)
         rc = feed(&lines, bytes + at, count - at < piece ? count - at : piece, heard);
     free(bytes);
-    lines_finish(&lines);
+    buffer_finish(&lines);
     return rc;
 }
 
@@ -200,7 +200,7 @@ static void test_endless_line_is_refused_early(void **state) {
 }
 
 static void test_lines_before_a_long_one_come(void **state) {
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct heard heard = {0};
     char *bytes = malloc(2 * LINES_MAX);
     (void)state;
@@ -209,7 +209,7 @@ static void test_lines_before_a_long_one_come(void **state) {
     memcpy(bytes, "one\ntwo\n", 8);
     assert_int_equal(feed(&lines, bytes, 2 * LINES_MAX, &heard), -EMSGSIZE);
     expect_heard(&heard, "one\ntwo\n", 8);
-    lines_finish(&lines);
+    buffer_finish(&lines);
     free(bytes);
 }
 
@@ -219,7 +219,7 @@ enum { MANY = 50000 };
 
 /* Many lines in one piece need the memory of one line. */
 static void test_many_lines_in_one_feed(void **state) {
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct heard heard = {0};
     char *bytes = malloc((size_t)MANY * 8 + 1);
     (void)state;
@@ -236,13 +236,13 @@ static void test_many_lines_in_one_feed(void **state) {
         assert_memory_equal(heard.text + i * 7, line, 7);
     }
     heard_finish(&heard);
-    lines_finish(&lines);
+    buffer_finish(&lines);
     free(bytes);
 }
 
 /* A connection that said something long once does not keep that memory; what it keeps serves. */
 static void test_idle_memory(void **state) {
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct heard heard = {0};
     char *bytes = malloc(LINES_MAX + 1);
     (void)state;
@@ -259,20 +259,20 @@ static void test_idle_memory(void **state) {
     }
     assert_int_equal(heard.count, 6);
     heard_finish(&heard);
-    lines_finish(&lines);
+    buffer_finish(&lines);
     free(bytes);
 }
 
 static void test_finish_in_the_middle(void **state) {
-    struct lines lines = {0};
+    struct buffer lines = {0};
     struct heard heard = {0};
     (void)state;
     feed_all(&lines, "lost", 4, &heard);
-    lines_finish(&lines);
-    lines_finish(&lines);
+    buffer_finish(&lines);
+    buffer_finish(&lines);
     feed_all(&lines, "new\n", 4, &heard);
     expect_heard(&heard, "new\n", 4);
-    lines_finish(&lines);
+    buffer_finish(&lines);
 }
 
 /* ---- stopping ---- */
@@ -280,11 +280,11 @@ static void test_finish_in_the_middle(void **state) {
 static void test_the_reader_stops_it(void **state) {
     (void)state;
     for (size_t after = 1; after <= 3; after++) {
-        struct lines lines = {0};
+        struct buffer lines = {0};
         struct heard heard = {.stop_after = after};
         assert_int_equal(feed(&lines, "1\n2\n3\n4\n", 8, &heard), -ECANCELED);
         expect_heard(&heard, "1\n2\n3\n", 2 * after);
-        lines_finish(&lines);
+        buffer_finish(&lines);
     }
 }
 
