@@ -41,10 +41,11 @@ static void fall_behind(struct control_session *session) {
 }
 
 /* A queued line has gone: if it was the last one, a peer that was behind is so no more. */
-static void on_sent(uv_stream_t *stream) {
+static void on_sent(uv_stream_t *stream, int status) {
     struct control_session *session = stream->data;
     size_t length = 0;
     char *line;
+    (void)status;
     if (!session->connected || !session->behind || session->overflowed || queue_size(session) > 0)
         return;
     session->behind = false;

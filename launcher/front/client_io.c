@@ -1,9 +1,9 @@
 #include "client_io.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "os/os.h"
+#include "protocol/send.h"
 
 static int open_handle(union stream_handle *handle, uv_loop_t *loop, int number, bool *is_file) {
     int rc;
@@ -19,7 +19,7 @@ static int open_handle(union stream_handle *handle, uv_loop_t *loop, int number,
         return rc < 0 ? rc : uv_tcp_open(&handle->tcp, number);
     default:
         *is_file = true;
-        return 0;
+        return uv_idle_init(loop, &handle->idle);
     }
 }
 
@@ -63,11 +63,14 @@ static void take_bytes(struct client_reader *input, const char *bytes, size_t co
     }
 }
 
+static void set_reading(struct client_reader *input);
+
 /* A last line without an end is a line. */
 static void take_end(struct client_reader *input) {
     if (input->ended)
         return;
     input->ended = true;
+    set_reading(input);
     if (input->line.length > 0 || input->overlong)
         end_line(input);
     input->events->ended(input->context);
@@ -79,49 +82,40 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
     *buf = uv_buf_init(input->buffer, sizeof input->buffer);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
-    struct client_reader *input = stream->data;
-    if (count > 0) {
-        take_bytes(input, buf->base, (size_t)count);
-    } else if (count < 0) {
-        uv_read_stop(stream);
-        take_end(input);
-    }
-}
-
-static void set_reading(struct client_reader *input);
-
-static void on_file_read(uv_fs_t *request) {
-    struct client_reader *input = request->data;
-    ssize_t count = request->result;
-    uv_fs_req_cleanup(request);
-    if (count > 0 && !input->closed)
+/* Nothing, or an error, is the end. */
+static void take(struct client_reader *input, ssize_t count) {
+    if (count > 0)
         take_bytes(input, input->buffer, (size_t)count);
-    input->reading = false; /* only now: the buffer was in use */
-    if (count <= 0 && !input->closed)
-        take_end(input);
     else
-        set_reading(input);
+        take_end(input);
 }
 
-static void read_file(struct client_reader *input) {
+static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
+    (void)buf;
+    if (count != 0)
+        take(stream->data, count);
+}
+
+/* A file never lets anybody wait, so it is read piece by piece as the loop turns. */
+static void on_turn(uv_idle_t *idle) {
+    struct client_reader *input = idle->data;
     uv_buf_t buf = uv_buf_init(input->buffer, sizeof input->buffer);
-    input->read.data = input;
-    input->reading =
-        uv_fs_read(input->handle.any.loop, &input->read, 0, &buf, 1, -1, on_file_read) == 0;
+    uv_fs_t request;
+    ssize_t count = uv_fs_read(idle->loop, &request, 0, &buf, 1, -1, NULL);
+    uv_fs_req_cleanup(&request);
+    take(input, count);
 }
 
 static void set_reading(struct client_reader *input) {
     bool wanted = !input->paused && !input->ended && !input->closed;
-    if (wanted == input->reading)
+    if (wanted == input->reading || input->closed)
         return;
-    if (input->is_file) {
-        if (wanted)
-            read_file(input); /* a step that is under way comes to its end by itself */
-        return;
-    }
     input->reading = wanted;
-    if (wanted)
+    if (input->is_file && wanted)
+        uv_idle_start(&input->handle.idle, on_turn);
+    else if (input->is_file)
+        uv_idle_stop(&input->handle.idle);
+    else if (wanted)
         uv_read_start(&input->handle.stream, on_alloc, on_read);
     else
         uv_read_stop(&input->handle.stream);
@@ -137,7 +131,6 @@ int input_init(struct client_reader *input, uv_loop_t *loop, const struct input_
     if (rc < 0)
         return rc;
     input->handle.any.data = input;
-    input->handle.any.loop = loop;
     set_reading(input);
     return 0;
 }
@@ -152,73 +145,36 @@ void input_finish(struct client_reader *input) {
         return;
     input->closed = true;
     buffer_finish(&input->line);
-    if (input->is_file)
-        uv_cancel((uv_req_t *)&input->read);
-    else
-        uv_close(&input->handle.any, NULL);
+    uv_close(&input->handle.any, NULL);
 }
 
 /* ---- output ---- */
 
-struct piece {
-    uv_write_t write;
-    struct output *output;
-    size_t length;
-    char bytes[];
-};
-
-static void on_written(uv_write_t *write, int status) {
-    struct piece *piece = write->data;
-    struct output *output = piece->output;
-    free(piece);
+static void on_sent(uv_stream_t *stream, int status) {
+    struct output *output = stream->data;
     if (status < 0)
         output->broken = true;
     if (!output->closed)
         output->drained(output->context);
 }
 
-static struct piece *piece_create(const char *line, size_t length) {
-    struct piece *piece = malloc(sizeof *piece + length + 1);
-    if (!piece)
-        return NULL;
-    piece->length = length + 1;
-    memcpy(piece->bytes, line, length);
-    for (char *at = piece->bytes; (at = memchr(at, '\n', length - (size_t)(at - piece->bytes)));)
-        *at = ' ';
-    for (char *at = piece->bytes; (at = memchr(at, '\r', length - (size_t)(at - piece->bytes)));)
-        *at = ' ';
-    piece->bytes[length] = '\n';
-    return piece;
-}
-
-static void write_stream(struct output *output, struct piece *piece) {
-    uv_buf_t buf = uv_buf_init(piece->bytes, (unsigned)piece->length);
-    int sent = uv_try_write(&output->handle.stream, &buf, 1);
-    if (sent == (int)piece->length) {
-        free(piece);
-        return;
-    }
-    if (sent > 0)
-        buf = uv_buf_init(piece->bytes + sent, (unsigned)(piece->length - (size_t)sent));
-    piece->output = output;
-    piece->write.data = piece;
-    if (uv_write(&piece->write, &output->handle.stream, &buf, 1, on_written) < 0) {
-        output->broken = true;
-        free(piece);
-    }
-}
-
 void output_line(struct output *output, const char *line, size_t length) {
-    struct piece *piece = output->broken || output->closed ? NULL : piece_create(line, length);
-    if (!piece)
+    struct buffer text = {0};
+    int rc = 0;
+    if (output->broken || output->closed)
         return;
-    if (!output->is_file) {
-        write_stream(output, piece);
-        return;
-    }
-    if (os_write(1, piece->bytes, piece->length) < 0)
+    buffer_add(&text, line, length);
+    for (size_t i = 0; i < text.length; i++)
+        if (text.data[i] == '\n' || text.data[i] == '\r')
+            text.data[i] = ' ';
+    buffer_add_char(&text, '\n');
+    if (!text.failed && output->is_file)
+        rc = os_write(1, text.data, text.length);
+    else if (!text.failed)
+        rc = line_send(&output->handle.stream, text.data, text.length, on_sent);
+    if (rc < 0)
         output->broken = true;
-    free(piece);
+    buffer_finish(&text);
 }
 
 size_t output_pending(const struct output *output) {
@@ -243,6 +199,5 @@ void output_finish(struct output *output) {
     if (output->closed)
         return;
     output->closed = true;
-    if (!output->is_file)
-        uv_close(&output->handle.any, NULL);
+    uv_close(&output->handle.any, NULL);
 }

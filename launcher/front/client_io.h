@@ -20,6 +20,7 @@ union stream_handle {
     uv_pipe_t pipe;
     uv_tcp_t tcp;
     uv_tty_t tty;
+    uv_idle_t idle; /* for a file, which is no handle of the loop's */
 };
 
 struct input_events {
@@ -34,7 +35,6 @@ struct client_reader {
     const struct input_events *events;
     void *context;
     union stream_handle handle;
-    uv_fs_t read; /* a file is read in steps */
     bool is_file, reading, paused, ended, closed;
     struct buffer line;
     bool overlong; /* the line is beyond its limit */

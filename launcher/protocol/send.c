@@ -10,20 +10,19 @@
 
 struct outgoing {
     uv_write_t write;
-    void (*then)(uv_stream_t *stream); /* or NULL */
+    void (*then)(uv_stream_t *stream, int status); /* or NULL */
     char bytes[];
 };
 
 static void on_sent(uv_write_t *write, int status) {
     struct outgoing *outgoing = write->data;
-    (void)status;
     if (outgoing->then)
-        outgoing->then(write->handle);
+        outgoing->then(write->handle, status);
     free(outgoing);
 }
 
 static int send_later(uv_stream_t *stream, const char *bytes, size_t count,
-                      void (*then)(uv_stream_t *stream)) {
+                      void (*then)(uv_stream_t *stream, int status)) {
     struct outgoing *outgoing = memory_resize(NULL, sizeof *outgoing + count);
     uv_buf_t buf;
     int rc;
@@ -40,7 +39,7 @@ static int send_later(uv_stream_t *stream, const char *bytes, size_t count,
 }
 
 int line_send(uv_stream_t *stream, const char *line, size_t length,
-              void (*then)(uv_stream_t *stream)) {
+              void (*then)(uv_stream_t *stream, int status)) {
     /* libuv does not write to these bytes; its buffers only lack the const. */
     uv_buf_t buf = uv_buf_init((char *)(uintptr_t)line, (unsigned)length);
     int sent = uv_try_write(stream, &buf, 1);
