@@ -50,9 +50,15 @@ struct http_request {
     const char *headers[HTTP_HEADER_COUNT]; /* NULL: not there */
     struct http_parameter parameters[HTTP_PARAMETERS_MOST];
     size_t parameter_count;
+    size_t head_bytes; /* of the head, without the space in it that means nothing */
     const char *body;
     size_t length;
 };
+
+/* Reads the first so many bytes of a buffer, a whole head, into a request, whose texts are then in
+ * the buffer; in what room that has left, lists are put together that came in parts. False: it is
+ * not proper HTTP, lacks its Host, or says twice what may be said once. */
+bool http_read_head(struct http_request *request, struct buffer *head, size_t length);
 
 struct http_server {
     uv_loop_t *loop;

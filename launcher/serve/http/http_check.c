@@ -20,6 +20,11 @@ static const struct {
     {"expect", HTTP_EXPECT},
     {"transfer-encoding", HTTP_TRANSFER_ENCODING},
     {"last-event-id", HTTP_LAST_EVENT_ID},
+    {"content-length", HTTP_CONTENT_LENGTH},
+    {"connection", HTTP_CONNECTION},
+    {"upgrade", HTTP_UPGRADE},
+    {"sec-websocket-version", HTTP_WEBSOCKET_VERSION},
+    {"sec-websocket-key", HTTP_WEBSOCKET_KEY},
 };
 
 enum http_header http_header_of(const char *name, size_t length) {

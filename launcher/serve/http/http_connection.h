@@ -34,7 +34,6 @@ struct http_connection {
     bool begun, headers_done, whole, keep_alive;
     int reject; /* HTTP status; 0: nothing is wrong */
     const char *reject_text;
-    size_t header_bytes;
     struct buffer head; /* what came of it, for a start; then its values, each terminated */
     struct http_request request; /* what is in it; points there */
     const char *body_at;         /* the body, if it came in one piece */

@@ -41,8 +41,8 @@ static int on_extra(llhttp_t *parser, const char *at, size_t length) {
     struct http_connection *connection = parser->data;
     (void)at;
     if (connection->headers_done)
-        connection->header_bytes += length + 4;
-    if (connection->header_bytes > HTTP_HEADER_MOST)
+        connection->request.head_bytes += length + 4;
+    if (connection->request.head_bytes > HTTP_HEADER_MOST)
         return refuse(connection, 431, too_large);
     return 0;
 }
@@ -61,13 +61,14 @@ static void keep_head(struct http_connection *connection, const char *data, size
     buffer_add(head, data, length < room ? length : room);
 }
 
-static char *terminate(struct http_connection *connection, const struct http_text *text) {
-    char *start = connection->head.data + (text->at - connection->head.data);
+static char *terminate(struct buffer *head, const struct http_text *text) {
+    char *start = head->data + (text->at - head->data);
     start[text->length] = 0;
     return start;
 }
 
-static bool read_start(struct http_connection *connection, const struct http_text *line) {
+static bool read_start(struct http_request *request, struct buffer *head,
+                       const struct http_text *line) {
     const char *end = line->at + line->length, *blank = memchr(line->at, ' ', line->length), *next;
     struct http_text path;
     char *start;
@@ -78,27 +79,25 @@ static bool read_start(struct http_connection *connection, const struct http_tex
     if (!next || next == path.at || memchr(next + 1, ' ', (size_t)(end - next - 1)))
         return false;
     path.length = (size_t)(next - path.at);
-    start = terminate(connection, &path);
+    start = terminate(head, &path);
     start[strcspn(start, "?#")] = 0;
-    connection->request.path = start;
-    connection->header_bytes = path.length;
+    request->path = start;
+    request->head_bytes = path.length;
     return true;
 }
 
-/* Accept is a list, of which this is a further part. There is room for more than most have. */
-static bool add_accepted(struct buffer *head, const char **accept, const char *more) {
+/* This is a further part of a list. There is room for more than most have. */
+static bool add_to_list(struct buffer *head, const char **list, const char *more) {
     const char *both = head->data + head->length;
-    if (strlen(*accept) + strlen(more) + 4 > head->capacity - head->length)
+    if (strlen(*list) + strlen(more) + 4 > head->capacity - head->length)
         return false;
-    buffer_format(head, "%s, %s", *accept, more);
+    buffer_format(head, "%s, %s", *list, more);
     buffer_add_char(head, 0);
-    *accept = both;
+    *list = both;
     return true;
 }
 
-static bool keep_parameter(struct http_connection *connection, const char *name,
-                           const char *value) {
-    struct http_request *request = &connection->request;
+static bool keep_parameter(struct http_request *request, const char *name, const char *value) {
     if (!caseless_equal_n(name, "mcp-param-", 10) || !name[10])
         return true;
     if (request->parameter_count == HTTP_PARAMETERS_MOST)
@@ -109,29 +108,29 @@ static bool keep_parameter(struct http_connection *connection, const char *name,
 
 /* False for a header that must be there once and is there twice: it means two things to two
  * readers. */
-static bool keep_field(struct http_connection *connection, const struct http_text *name,
-                       const struct http_text *value) {
+static bool keep_field(struct http_request *request, struct buffer *head,
+                       const struct http_text *name, const struct http_text *value) {
     enum http_header header = http_header_of(name->at, name->length);
-    const char *text = terminate(connection, value), **place;
-    connection->header_bytes += name->length + value->length + 4;
+    bool is_list = header == HTTP_ACCEPT || header == HTTP_CONNECTION || header == HTTP_UPGRADE;
+    const char *text = terminate(head, value), **place;
+    request->head_bytes += name->length + value->length + 4;
     if (header == HTTP_HEADER_COUNT)
-        return keep_parameter(connection, terminate(connection, name), text);
-    place = &connection->request.headers[header];
-    if (!*place)
-        *place = text;
-    else if (header != HTTP_ACCEPT || !add_accepted(&connection->head, place, text))
-        return false;
+        return keep_parameter(request, terminate(head, name), text);
+    place = &request->headers[header];
+    if (*place)
+        return is_list && add_to_list(head, place, text);
+    *place = text;
     return true;
 }
 
-static bool read_head(struct http_connection *connection, size_t length) {
-    struct http_text left = {connection->head.data, length}, line, name, value;
-    if (!http_head_line(&left, &line) || !read_start(connection, &line))
+bool http_read_head(struct http_request *request, struct buffer *head, size_t length) {
+    struct http_text left = {head->data, length}, line, name, value;
+    if (!http_head_line(&left, &line) || !read_start(request, head, &line))
         return false;
     while (http_head_goes_on(&left))
-        if (!http_head_field(&left, &name, &value) || !keep_field(connection, &name, &value))
+        if (!http_head_field(&left, &name, &value) || !keep_field(request, head, &name, &value))
             return false;
-    return connection->request.headers[HTTP_HOST];
+    return request->headers[HTTP_HOST];
 }
 
 /* Whether we may hear this request at all. */
@@ -163,9 +162,9 @@ static int on_headers(llhttp_t *parser) {
         return refuse(connection, 500, "out of memory");
     if (parser->http_major != 1 || parser->http_minor > 1)
         return refuse(connection, 505, "HTTP/1.1 is spoken here");
-    if (!read_head(connection, length))
+    if (!http_read_head(&connection->request, head, length))
         return refuse(connection, 400, "a header is missing, there twice, or not valid");
-    if (connection->header_bytes > HTTP_HEADER_MOST)
+    if (connection->request.head_bytes > HTTP_HEADER_MOST)
         return refuse(connection, 431, too_large);
     if (check_sender(connection) != 0)
         return HPE_USER;
@@ -257,7 +256,6 @@ static void keep_body(struct http_connection *connection) {
 
 static void begin(struct http_connection *connection) {
     connection->headers_done = connection->whole = false;
-    connection->header_bytes = 0;
     connection->request = (struct http_request){.path = NULL};
     buffer_clear(&connection->head, 4096);
     http_forget_body(connection);
