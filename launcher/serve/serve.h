@@ -82,8 +82,7 @@ struct serve {
     unsigned call_count;
     int64_t last_call;
 
-    struct call *over; /* calls whose answer may be asked for again */
-    unsigned over_count;
+    unsigned over_count; /* calls whose answer may be asked for again */
     size_t over_bytes;
 
     struct listener *listeners;

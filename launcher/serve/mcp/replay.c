@@ -4,64 +4,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct record {
-    uint32_t number, length;
-};
-
 /* ---- events ---- */
 
-static struct record record_at(const struct buffer *kept, size_t at) {
-    struct record record;
-    memcpy(&record, kept->data + at, sizeof record);
-    return record;
+/* The length of the line at this place, with its end. */
+static size_t line_length(const struct buffer *kept, size_t at) {
+    const char *from = kept->data + at, *end = memchr(from, '\n', kept->length - at);
+    return (size_t)(end - from) + 1;
 }
 
 static void drop_oldest(struct buffer *kept, size_t room) {
     size_t gone = 0;
     while (gone < kept->length && kept->length - gone > room)
-        gone += sizeof(struct record) + record_at(kept, gone).length;
+        gone += line_length(kept, gone);
     if (gone > 0)
         memmove(kept->data, kept->data + gone, kept->length - gone);
     kept->length -= gone;
 }
 
-static uint32_t append(struct resume_events *events, const char *text, size_t length) {
+uint32_t resume_add(struct resume_events *events, const char *text, size_t length, size_t most) {
     struct buffer *kept = &events->kept;
-    const struct record record = {++events->last, (uint32_t)length};
-    if (buffer_reserve(kept, sizeof record + length)) {
-        buffer_add(kept, &record, sizeof record);
+    drop_oldest(kept, length < most ? most - length - 1 : 0);
+    if (length < most && buffer_reserve(kept, length + 1)) {
         buffer_add(kept, text, length);
+        buffer_add_char(kept, '\n');
     } else {
         buffer_finish(kept);
     }
-    return record.number;
-}
-
-uint32_t resume_add(struct resume_events *events, const char *text, size_t length) {
-    size_t size = sizeof(struct record) + length;
-    drop_oldest(&events->kept, size < RESUME_EVENTS_MOST ? RESUME_EVENTS_MOST - size : 0);
-    return size <= RESUME_EVENTS_MOST ? append(events, text, length) : ++events->last;
-}
-
-uint32_t resume_add_answer(struct resume_events *events, const struct buffer *answer) {
-    if (answer->length <= RESUME_ANSWERS_MOST)
-        return append(events, answer->data, answer->length);
-    buffer_finish(&events->kept);
     return ++events->last;
 }
 
 void resume_replay(const struct serve *serve, const struct resume_events *events, int64_t call,
                    uint32_t after, struct http_connection *connection) {
     const struct buffer *kept = &events->kept;
+    uint32_t number = events->last;
     bool there = true;
-    for (size_t at = 0; there && at < kept->length;) {
-        const struct record record = record_at(kept, at);
+    for (size_t at = 0; at < kept->length; at += line_length(kept, at))
+        number--;
+    for (size_t at = 0, length; there && at < kept->length; at += length) {
         char id[RESUME_ID_MAX];
-        at += sizeof record;
-        resume_id(serve, call, record.number, id);
-        if (record.number > after)
-            there = http_stream_event(connection, id, kept->data + at, record.length);
-        at += record.length;
+        length = line_length(kept, at);
+        resume_id(serve, call, ++number, id);
+        if (number > after)
+            there = http_stream_event(connection, id, kept->data + at, length - 1);
     }
 }
 

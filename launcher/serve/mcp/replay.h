@@ -1,6 +1,6 @@
 /* Streams of the legacy era that go on after their connection broke.
  *
- * Each event of a call's stream has an id, which says of which call it is and the how manieth. A
+ * Each event of a call's stream has an id, which says of which call it is and its number there. A
  * client that lost its connection asks by GET with the last id that it has seen (Last-Event-ID): it
  * gets what came after that, and the stream goes on there. For this the newest events of a call are
  * kept as long as it is under way, and its answer for a moment longer. */
@@ -21,15 +21,12 @@ enum {
 /* Zeroed memory is a stream without events. */
 struct resume_events {
     uint32_t last;      /* the number of the newest; 0: none, so no client can ask for more */
-    struct buffer kept; /* number, length, text; oldest first */
+    struct buffer kept; /* the newest, each a line, up to that one */
 };
 
-/* Keeps one more event, and returns its number. */
-uint32_t resume_add(struct resume_events *events, const char *text, size_t length);
-
-/* The same with the last one, whatever its size. One that is too large leaves nothing to go on
- * with. */
-uint32_t resume_add_answer(struct resume_events *events, const struct buffer *answer);
+/* Keeps one more event, and of those before it what fits into so many bytes with it; returns its
+ * number. One that is too large itself leaves nothing to go on with. */
+uint32_t resume_add(struct resume_events *events, const char *text, size_t length, size_t most);
 
 void resume_id(const struct serve *serve, int64_t call, uint32_t event, char out[RESUME_ID_MAX]);
 

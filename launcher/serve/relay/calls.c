@@ -1,6 +1,7 @@
 #include "calls.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,12 +38,6 @@ struct call *call_find(const struct serve *serve, const struct mcp_session *sess
     return NULL;
 }
 
-static void unlink_call(struct call **list, const struct call *call) {
-    while (*list != call)
-        list = &(*list)->next;
-    *list = call->next;
-}
-
 static void let_go(struct call *call) {
     buffer_finish(&call->events.kept);
     json_decref(call->id);
@@ -53,13 +48,15 @@ static void let_go(struct call *call) {
 
 /* Nothing goes on in it any more. */
 static void close_call(struct call *call) {
-    unlink_call(&call->serve->calls, call);
+    struct call **at = &call->serve->calls;
+    while (*at != call)
+        at = &(*at)->next;
+    *at = call->next;
     call->serve->call_count--;
     if (call->session)
         call->session->calls--;
-    deadline_stop(&call->limit);
+    deadline_stop(&call->due);
     deadline_stop(&call->silent);
-    deadline_stop(&call->park);
     inputs_finish(call);
 }
 
@@ -70,30 +67,28 @@ static void release(struct call *call) {
 
 /* ---- calls that are over, and whose answer may be asked for again ---- */
 
-static void drop_over(struct call *call) {
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): whoever was dropped is no deadline's any more */
+static struct call *call_due(struct deadline *deadline) {
+    return deadline_owner(deadline, struct call, due);
+}
+
+static void drop_over(struct deadline *deadline) {
+    struct call *call = call_due(deadline);
     struct serve *serve = call->serve;
-    unlink_call(&serve->over, call);
     serve->over_count--;
     serve->over_bytes -= call->events.kept.length;
-    deadline_stop(&call->limit);
+    deadline_stop(deadline);
     let_go(call);
 }
 
-static void on_over(struct deadline *deadline) {
-    drop_over(deadline_owner(deadline, struct call, limit));
-}
-
+/* The list of their deadlines is that of these calls, oldest first. */
 static void keep_over(struct call *call) {
     struct serve *serve = call->serve;
     close_call(call);
-    call->next = serve->over;
-    serve->over = call;
     serve->over_count++;
     serve->over_bytes += call->events.kept.length;
-    deadline_start(&call->limit, &serve->over_time);
+    deadline_start(&call->due, &serve->over_time);
     while (serve->over_bytes > RESUME_ANSWERS_MOST || serve->over_count > RESUME_CALLS_MOST)
-        drop_over(deadline_owner(serve->over_time.first, struct call, limit)); /* the oldest */
+        drop_over(serve->over_time.first);
 }
 
 /* ---- answers ---- */
@@ -108,7 +103,9 @@ static void send_and_release(struct call *call, int status, struct buffer *answe
     if (connection)
         http_hold(connection, nobody, NULL);
     if (has_events) {
-        resume_id(serve, call->number, resume_add_answer(&call->events, answer), event);
+        resume_id(serve, call->number,
+                  resume_add(&call->events, answer->data, answer->length, RESUME_ANSWERS_MOST),
+                  event);
         keep_over(call);
     } else {
         release(call);
@@ -241,19 +238,20 @@ void call_detach(struct call *call) {
 bool call_event(struct call *call, const struct buffer *message) {
     bool there = call_stream(call);
     char id[RESUME_ID_MAX];
+    uint32_t event;
     if (message->failed)
         return false;
     if (!call->session || (!there && call->events.last == 0))
         return there && http_stream_event(call->connection, NULL, message->data, message->length);
-    resume_id(call->serve, call->number, resume_add(&call->events, message->data, message->length),
-              id);
+    event = resume_add(&call->events, message->data, message->length, RESUME_EVENTS_MOST);
+    resume_id(call->serve, call->number, event, id);
     return there && http_stream_event(call->connection, id, message->data, message->length);
 }
 
 /* ---- deadlines ---- */
 
 static void on_limit(struct deadline *deadline) {
-    struct call *call = deadline_owner(deadline, struct call, limit);
+    struct call *call = call_due(deadline);
     char text[512];
     tell_cancelled(call, "it took too long");
     snprintf(text, sizeof text,
@@ -269,8 +267,7 @@ static void on_silent(struct deadline *deadline) {
 }
 
 static void on_park(struct deadline *deadline) {
-    struct call *call = deadline_owner(deadline, struct call, park);
-    call_cancel(call, "the client did not come back");
+    call_cancel(call_due(deadline), "the client did not come back");
 }
 
 /* In the legacy era a client that goes has not cancelled: the editor goes on. */
@@ -331,13 +328,13 @@ static void attach(struct call *call, struct mcp_request *request) {
     json_decref(call->progress_token);
     call->id = json_incref(request->message.id);
     call->progress_token = rpc_is_id(token) && !json_is_real(token) ? json_incref(token) : NULL;
-    call->progressed = false;
+    call->progress = -HUGE_VAL;
     call->log_level = mcp_log_level(rpc_text(request->meta, META_LOG_LEVEL));
     call->json_fine = http_accepts(accept, "application/json");
     call->stream_fine = http_accepts(accept, "text/event-stream");
     call->connection = request->connection;
     http_hold(request->connection, client_gone, call);
-    deadline_start(&call->limit, &call->serve->call_time);
+    deadline_start(&call->due, &call->serve->call_time);
     deadline_start(&call->silent, &call->serve->silent_time);
 }
 
@@ -401,9 +398,11 @@ void call_start(struct mcp_request *request, struct editor *editor) {
 
 static bool replay_over(const struct mcp_session *session, struct http_connection *connection,
                         int64_t number, uint32_t after) {
-    const struct call *call = session->serve->over;
-    while (call && call->number != number)
-        call = call->next;
+    struct deadline *at = session->serve->over_time.first;
+    const struct call *call;
+    while (at && call_due(at)->number != number)
+        at = at->next;
+    call = at ? call_due(at) : NULL;
     if (!call || call->session != session || call->events.kept.length == 0)
         return false;
     http_stream_begin(connection);
@@ -432,8 +431,6 @@ bool call_reconnect(struct mcp_session *session, struct http_connection *connect
 
 void call_resume(struct mcp_request *request) {
     struct call *call = request->parked;
-    call->parked = false;
-    deadline_stop(&call->park);
     attach(call, request);
     inputs_answer(call, json_object_get(request->message.params, "inputResponses"));
 }
@@ -445,9 +442,8 @@ static void progress(struct call *call, json_t *params) {
     const json_t *given = json_object_get(params, "progress");
     struct buffer out = {0};
     if (!call->progress_token || !json_is_number(given) ||
-        (call->progressed && json_number_value(given) <= call->progress))
+        json_number_value(given) <= call->progress)
         return;
-    call->progressed = true;
     call->progress = json_number_value(given);
     json_object_del(params, "call");
     json_object_set(params, "progressToken", call->progress_token);
@@ -568,10 +564,10 @@ void calls_session_gone(struct mcp_session *session) {
         if (call->session == session)
             call_cancel(call, "the session has ended");
     }
-    for (struct call *call = session->serve->over, *next; call; call = next) {
-        next = call->next;
-        if (call->session == session)
-            drop_over(call);
+    for (struct deadline *at = session->serve->over_time.first, *next; at; at = next) {
+        next = at->next;
+        if (call_due(at)->session == session)
+            drop_over(at);
     }
 }
 
@@ -609,5 +605,5 @@ void calls_init(struct serve *serve) {
     deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
-    deadlines_add(&serve->deadlines, &serve->over_time, RESUME_MS, on_over);
+    deadlines_add(&serve->deadlines, &serve->over_time, RESUME_MS, drop_over);
 }

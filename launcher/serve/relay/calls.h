@@ -19,20 +19,20 @@ struct call {
     int64_t number;
     struct editor *editor;
     char method[32];
-    bool modern, json_fine, stream_fine, parked;
+    bool modern, json_fine, stream_fine;
     struct http_connection *connection; /* NULL: the client is not there (any more) */
     struct mcp_session *session;        /* legacy */
     json_t *id;                         /* of the client's request */
     json_t *progress_token;             /* NULL: no progress is wanted */
-    double progress;
-    bool progressed;
-    int log_level; /* modern: from which on; -1: none */
+    double progress;                    /* what it was last */
+    int log_level;                      /* modern: from which on; -1: none */
     unsigned capabilities;
     json_t *params;              /* modern: what was asked */
     struct client_input *inputs; /* oldest first */
     unsigned input_count;
     struct resume_events events; /* legacy: of its stream */
-    struct deadline limit, silent, park;
+    struct deadline silent;
+    struct deadline due; /* of the answer; parked: of the client; over: of being forgotten */
 };
 
 /* Relays the request to the active editor, with its params. Answers it, sooner or later. */

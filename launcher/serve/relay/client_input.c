@@ -120,9 +120,7 @@ static void park(struct call *call) {
     mcp_dress_result(result, false);
     rpc_add_result(&out, call->id, result);
     call_detach(call);
-    call->parked = true;
-    deadline_stop(&call->limit);
-    deadline_start(&call->park, &call->serve->parked_time);
+    deadline_start(&call->due, &call->serve->parked_time);
     if (!http_is_streaming(connection))
         mcp_send(connection, call->json_fine, 200, &out);
     else if (http_stream_event(connection, NULL, out.data, out.length))
@@ -300,7 +298,7 @@ static bool take_call(struct mcp_request *request, const char *name) {
     char own[CALL_NAME_MAX];
     for (struct call *call = request->serve->calls; call; call = call->next) {
         name_call(call, own);
-        if (!call->parked || strcmp(own, name) != 0)
+        if (call->due.class != &call->serve->parked_time || strcmp(own, name) != 0)
             continue;
         request->parked = call;
         request->editor = call->editor;
