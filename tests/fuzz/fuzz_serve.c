@@ -56,19 +56,15 @@ static void add(struct sha *hash, const char *text) {
 static void look_at_body(const struct http_request *request) {
     struct rpc_message message;
     struct buffer out = {0};
-    char text[256];
+    struct error err;
     if (!rpc_parse(&message, request->body ? request->body : "", request->length,
                    RPC_VALUES_MOST)) {
         FUZZ_CHECK(message.code < 0 && message.complaint);
         rpc_add_error(&out, message.id, message.code, message.complaint, NULL);
         FUZZ_CHECK(!out.failed);
     } else if (message.kind == RPC_REQUEST) {
-        const struct modern_headers headers = {request->headers[HTTP_PROTOCOL_VERSION],
-                                               request->headers[HTTP_MCP_METHOD],
-                                               request->headers[HTTP_MCP_NAME]};
         FUZZ_CHECK(message.method && message.id);
-        modern_check(&headers, &message, json_object_get(message.params, "_meta"), text,
-                     sizeof text);
+        modern_check(request, &message, json_object_get(message.params, "_meta"), &err);
     }
     buffer_finish(&out);
     rpc_finish(&message);

@@ -165,17 +165,18 @@ static void test_modern_headers(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(modern_rows); i++) {
         const struct modern_row *row = &modern_rows[i];
-        const struct modern_headers headers = {row->version, row->method, row->name};
+        const struct http_request http = {.headers = {[HTTP_PROTOCOL_VERSION] = row->version,
+                                                      [HTTP_MCP_METHOD] = row->method,
+                                                      [HTTP_MCP_NAME] = row->name}};
         struct rpc_message message = {.method = row->body_method};
-        char text[256] = "";
+        struct error err = {.message = ""};
         int code;
         message.params = json_loads(row->params, 0, NULL);
         assert_non_null(message.params);
-        code = modern_check(&headers, &message, json_object_get(message.params, "_meta"), text,
-                            sizeof text);
+        code = modern_check(&http, &message, json_object_get(message.params, "_meta"), &err);
         if (code != row->code)
-            fail_msg("row %zu: %d (%s) instead of %d", i, code, text, row->code);
-        assert_true((code == 0) == (text[0] == 0));
+            fail_msg("row %zu: %d (%s) instead of %d", i, code, err.message, row->code);
+        assert_true((code == 0) == (err.message[0] == 0));
         json_decref(message.params);
     }
 }
@@ -200,10 +201,11 @@ static int parameters(const char *name, const char *value, const char *arguments
         "{\"properties\":{\"r\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"},"
         "\"o\":{\"properties\":{\"n\":{\"type\":\"integer\",\"x-mcp-header\":\"N\"}}},"
         "\"b\":{\"type\":\"boolean\",\"x-mcp-header\":\"B\"}}}";
-    const struct http_parameter given = {name, value};
+    const struct http_request http = {.parameters = {{name, value}},
+                                      .parameter_count = name != NULL};
     json_t *schema = json_loads(schema_text, 0, NULL), *body = json_loads(arguments, 0, NULL);
-    char text[256];
-    int code = modern_check_parameters(&given, name ? 1 : 0, schema, body, text, sizeof text);
+    struct error err;
+    int code = modern_check_parameters(&http, schema, body, &err);
     json_decref(schema);
     json_decref(body);
     return code;

@@ -168,7 +168,7 @@ static void test_ids_come_back_as_they_were(void **state) {
     for (size_t i = 0; i < COUNT(ids); i++) {
         json_t *id = json_loads(ids[i], JSON_DECODE_ANY, NULL);
         struct buffer out = {0};
-        rpc_add_id(&out, id);
+        rpc_add_value(&out, id);
         written(&out, ids[i]);
         json_decref(id);
     }

@@ -97,22 +97,17 @@ void rpc_add_json(struct buffer *out, const json_t *value) {
 }
 
 void rpc_add_value(struct buffer *out, const json_t *value) {
-    if (value)
+    if (json_is_integer(value))
+        buffer_add_number(out, json_integer_value(value));
+    else if (value)
         rpc_add_json(out, value);
     else
         buffer_add_literal(out, "null");
 }
 
-void rpc_add_id(struct buffer *out, const json_t *id) {
-    if (json_is_integer(id))
-        buffer_add_number(out, json_integer_value(id));
-    else
-        rpc_add_value(out, id);
-}
-
 static void add_head(struct buffer *out, const json_t *id) {
     buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-    rpc_add_id(out, id);
+    rpc_add_value(out, id);
 }
 
 void rpc_add_result_begin(struct buffer *out, const json_t *id) {
@@ -120,29 +115,18 @@ void rpc_add_result_begin(struct buffer *out, const json_t *id) {
     buffer_add_literal(out, ",\"result\":");
 }
 
-void rpc_add_result_end(struct buffer *out) {
-    buffer_add_char(out, '}');
-}
-
 void rpc_add_result(struct buffer *out, const json_t *id, json_t *result) {
     rpc_add_result_begin(out, id);
     rpc_add_json(out, result);
-    rpc_add_result_end(out);
+    buffer_add_char(out, '}');
     json_decref(result);
 }
 
 void rpc_add_error(struct buffer *out, const json_t *id, int code, const char *text,
                    const json_t *data) {
-    json_t *words = json_string(text);
     add_head(out, id);
-    buffer_add_literal(out, ",\"error\":{\"code\":");
-    buffer_add_number(out, code);
-    buffer_add_literal(out, ",\"message\":");
-    if (words)
-        rpc_add_json(out, words);
-    else
-        buffer_add_literal(out, "\"\"");
-    json_decref(words);
+    buffer_format(out, ",\"error\":{\"code\":%d,\"message\":", code);
+    buffer_add_json(out, text);
     if (data) {
         buffer_add_literal(out, ",\"data\":");
         rpc_add_json(out, data);
@@ -163,9 +147,7 @@ void rpc_add_request_begin(struct buffer *out, int64_t number, const char *metho
 }
 
 void rpc_add_notification(struct buffer *out, const char *method, json_t *params) {
-    buffer_add_literal(out, "{\"jsonrpc\":\"2.0\",\"method\":\"");
-    buffer_add_text(out, method);
-    buffer_add_literal(out, "\"");
+    buffer_format(out, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\"", method);
     if (params) {
         buffer_add_literal(out, ",\"params\":");
         rpc_add_json(out, params);

@@ -57,15 +57,13 @@ void rpc_add_json(struct buffer *out, const json_t *value);
 
 /* The same; NULL is written as null. */
 void rpc_add_value(struct buffer *out, const json_t *value);
-void rpc_add_id(struct buffer *out, const json_t *id);
 
 /* {"jsonrpc":"2.0","id":…,"error":{…}}; data: NULL for none. */
 void rpc_add_error(struct buffer *out, const json_t *id, int code, const char *text,
                    const json_t *data);
 
-/* {"jsonrpc":"2.0","id":…,"result": — and what rpc_add_result_end closes. */
+/* {"jsonrpc":"2.0","id":…,"result": — to be closed by a brace. */
 void rpc_add_result_begin(struct buffer *out, const json_t *id);
-void rpc_add_result_end(struct buffer *out);
 
 /* A whole result; consumed. */
 void rpc_add_result(struct buffer *out, const json_t *id, json_t *result);

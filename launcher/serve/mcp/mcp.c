@@ -10,7 +10,7 @@
 #include "utf8.h"
 
 /* Tools are always promised: editors come later, and a client that was told of none never asks. */
-void mcp_add_capabilities(struct buffer *out, unsigned offers) {
+void mcp_add_capabilities(struct buffer *out, const struct serve *serve, unsigned offers) {
     buffer_add_literal(out, "\"capabilities\":{\"tools\":{\"listChanged\":true}");
     if (offers & OFFER_SUBSCRIBE)
         buffer_add_literal(out, ",\"resources\":{\"subscribe\":true,\"listChanged\":true}");
@@ -23,6 +23,10 @@ void mcp_add_capabilities(struct buffer *out, unsigned offers) {
     if (offers & OFFER_COMPLETIONS)
         buffer_add_literal(out, ",\"completions\":{}");
     buffer_add_char(out, '}');
+    if (serve->active && serve->active->instructions) {
+        buffer_add_literal(out, ",\"instructions\":");
+        buffer_add_json(out, serve->active->instructions);
+    }
 }
 
 const char *const mcp_capability_names[] = {"sampling", "elicitation", "roots"};
@@ -93,15 +97,12 @@ static void relay(struct mcp_request *request) {
 /* Arguments that are repeated in headers must be the same there; else it has been answered. */
 static bool headers_agree(struct mcp_request *request, const json_t *tool,
                           const json_t *arguments) {
-    char text[256];
-    int code = 0;
-    if (request->modern)
-        code = modern_check_parameters(request->http->parameters, request->http->parameter_count,
-                                       json_object_get(tool, "inputSchema"), arguments, text,
-                                       sizeof text);
-    if (code != 0)
-        mcp_reply_error(request, code, text, NULL);
-    return code == 0;
+    const json_t *schema = json_object_get(tool, "inputSchema");
+    struct error err;
+    if (!request->modern || modern_check_parameters(request->http, schema, arguments, &err) == 0)
+        return true;
+    mcp_reply_error(request, err.code, err.message, NULL);
+    return false;
 }
 
 static void call_tool(struct mcp_request *request) {

@@ -112,8 +112,9 @@ void modern_post(struct mcp_request *request);
 /* Whether the request belongs to the modern era. */
 bool modern_is_meant(const char *version_header, const json_t *meta);
 
-/* "capabilities":{…} for a client that is promised these offers. */
-void mcp_add_capabilities(struct buffer *out, unsigned offers);
+/* "capabilities":{…} for a client that is promised these offers, and the active editor's
+ * "instructions", if it has some. */
+void mcp_add_capabilities(struct buffer *out, const struct serve *serve, unsigned offers);
 
 /* Whether the client may ask for it: an editor has offered it, or its session was promised it
  * before the server restarted. If not, the request has been answered: there is no such method. */

@@ -68,7 +68,7 @@ void mcp_reply_members(struct mcp_request *request, bool cacheable, const char *
     struct buffer out = {0};
     rpc_add_result_begin(&out, request->message.id);
     mcp_add_members(&out, request->modern, cacheable, members, length);
-    rpc_add_result_end(&out);
+    buffer_add_char(&out, '}');
     send_text(request, 200, &out);
 }
 

@@ -15,25 +15,12 @@ static void empty(struct mcp_request *request) {
 
 static void write_initialized(struct buffer *out, const struct mcp_session *session,
                               const json_t *id) {
-    const struct editor *editor = session->serve->active;
-    const char *instructions = editor ? editor->instructions : NULL;
     rpc_add_result_begin(out, id);
-    buffer_add_literal(out, "{\"protocolVersion\":\"");
-    buffer_add_text(out, session_versions[session->version]);
-    buffer_add_literal(out, "\",");
-    mcp_add_capabilities(out, session->promised);
-    buffer_add_literal(out,
-                       ",\"serverInfo\":{\"name\":\"tether\",\"title\":\"Tether\",\"version\":\"");
-    buffer_add_text(out, tether_version);
-    buffer_add_literal(out, "\"}");
-    if (instructions) {
-        json_t *text = json_string(instructions);
-        buffer_add_literal(out, ",\"instructions\":");
-        rpc_add_json(out, text);
-        json_decref(text);
-    }
-    buffer_add_char(out, '}');
-    rpc_add_result_end(out);
+    buffer_format(out, "{\"protocolVersion\":\"%s\",", session_versions[session->version]);
+    mcp_add_capabilities(out, session->serve, session->promised);
+    buffer_format(out,
+                  ",\"serverInfo\":{\"name\":\"tether\",\"title\":\"Tether\",\"version\":\"%s\"}}}",
+                  tether_version);
 }
 
 static void initialize(struct mcp_request *request) {

@@ -8,19 +8,11 @@
 #include "mcp.h"
 #include "utf8.h"
 
-static int complain(char *text, size_t size, int code, const char *complaint) {
-    snprintf(text, size, "%s", complaint);
-    return code;
-}
-
-static int mismatch(char *text, size_t size, const char *header, const char *value,
-                    const char *body) {
+static int mismatch(struct error *err, const char *header, const char *value, const char *body) {
     if (!value)
-        snprintf(text, size, "Header mismatch: %s is missing", header);
-    else
-        snprintf(text, size, "Header mismatch: %s does not match the body (%.*s)", header,
-                 (int)utf8_cut(body, 100), body);
-    return MCP_HEADER_MISMATCH;
+        return error_set(err, MCP_HEADER_MISMATCH, "Header mismatch: %s is missing", header);
+    return error_set(err, MCP_HEADER_MISMATCH, "Header mismatch: %s does not match the body (%.*s)",
+                     header, (int)utf8_cut(body, 100), body);
 }
 
 static bool is_printable(const char *value) {
@@ -56,32 +48,34 @@ static const char *name_of(const struct rpc_message *message) {
     return NULL;
 }
 
-static int check_meta(const json_t *meta, char *text, size_t size) {
+static int check_meta(const json_t *meta, struct error *err) {
     if (!json_is_object(meta))
-        return complain(text, size, RPC_INVALID_PARAMS, "params must have \"_meta\"");
+        return error_set(err, RPC_INVALID_PARAMS, "params must have \"_meta\"");
     if (!rpc_text(meta, META_VERSION))
-        return complain(text, size, RPC_INVALID_PARAMS, "_meta must have \"" META_VERSION "\"");
+        return error_set(err, RPC_INVALID_PARAMS, "_meta must have \"" META_VERSION "\"");
     if (!json_is_object(json_object_get(meta, META_CAPABILITIES)))
-        return complain(text, size, RPC_INVALID_PARAMS,
-                        "_meta must have \"" META_CAPABILITIES "\"");
+        return error_set(err, RPC_INVALID_PARAMS, "_meta must have \"" META_CAPABILITIES "\"");
     return 0;
 }
 
-int modern_check(const struct modern_headers *headers, const struct rpc_message *message,
-                 const json_t *meta, char *text, size_t size) {
-    int code = check_meta(meta, text, size);
+int modern_check(const struct http_request *http, const struct rpc_message *message,
+                 const json_t *meta, struct error *err) {
+    const char *said_version = http->headers[HTTP_PROTOCOL_VERSION];
+    const char *said_method = http->headers[HTTP_MCP_METHOD];
+    const char *said_name = http->headers[HTTP_MCP_NAME];
     const char *version = rpc_text(meta, META_VERSION), *name;
+    int code = check_meta(meta, err);
     if (code != 0)
         return code;
-    if (!headers->version || strcmp(headers->version, version) != 0)
-        return mismatch(text, size, "MCP-Protocol-Version", headers->version, version);
+    if (!said_version || strcmp(said_version, version) != 0)
+        return mismatch(err, "MCP-Protocol-Version", said_version, version);
     if (strcmp(version, MCP_MODERN) != 0)
-        return complain(text, size, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
-    if (!headers->method || strcmp(headers->method, message->method) != 0)
-        return mismatch(text, size, "Mcp-Method", headers->method, message->method);
+        return error_set(err, MCP_UNSUPPORTED_VERSION, "Unsupported protocol version");
+    if (!said_method || strcmp(said_method, message->method) != 0)
+        return mismatch(err, "Mcp-Method", said_method, message->method);
     name = name_of(message);
-    if (name && (!headers->name || !modern_value_matches(headers->name, name)))
-        return mismatch(text, size, "Mcp-Name", headers->name, name);
+    if (name && (!said_name || !modern_value_matches(said_name, name)))
+        return mismatch(err, "Mcp-Name", said_name, name);
     return 0;
 }
 
@@ -89,17 +83,10 @@ int modern_check(const struct modern_headers *headers, const struct rpc_message 
 
 enum { SCHEMA_DEPTH_MOST = 16 };
 
-struct parameters {
-    const struct http_parameter *given;
-    size_t count;
-    char *text;
-    size_t size;
-};
-
-static const char *given_value(const struct parameters *all, const char *name) {
-    for (size_t i = 0; i < all->count; i++)
-        if (caseless_equal(all->given[i].name, name))
-            return all->given[i].value;
+static const char *given_value(const struct http_request *http, const char *name) {
+    for (size_t i = 0; i < http->parameter_count; i++)
+        if (caseless_equal(http->parameters[i].name, name))
+            return http->parameters[i].value;
     return NULL;
 }
 
@@ -118,35 +105,35 @@ static bool value_is_repeated(const char *header, const json_t *value) {
     return json_is_boolean(value) && strcmp(header, json_is_true(value) ? "true" : "false") == 0;
 }
 
-static int check_one(const struct parameters *all, const char *name, const json_t *value) {
-    const char *header = given_value(all, name);
+static int check_one(const struct http_request *http, const char *name, const json_t *value,
+                     struct error *err) {
+    const char *header = given_value(http, name);
     char full[96];
     bool absent = !value || json_is_null(value);
     if (absent ? !header : header && value_is_repeated(header, value))
         return 0;
     snprintf(full, sizeof full, "Mcp-Param-%.*s", (int)utf8_cut(name, 60), name);
-    return mismatch(all->text, all->size, full, header, "the argument of the tool");
+    return mismatch(err, full, header, "the argument of the tool");
 }
 
 /* Only what chains of "properties" lead to can have a header. */
-static int check_level(const struct parameters *all, const json_t *schema, const json_t *arguments,
-                       int depth) {
+static int check_level(const struct http_request *http, const json_t *schema,
+                       const json_t *arguments, int depth, struct error *err) {
     const char *key;
     json_t *property;
     json_object_foreach(json_object_get(schema, "properties"), key, property) {
         const char *name = rpc_text(property, "x-mcp-header");
         const json_t *value = json_object_get(arguments, key);
-        int code = name ? check_one(all, name, value) : 0;
+        int code = name ? check_one(http, name, value, err) : 0;
         if (code == 0 && depth > 0)
-            code = check_level(all, property, value, depth - 1);
+            code = check_level(http, property, value, depth - 1, err);
         if (code != 0)
             return code;
     }
     return 0;
 }
 
-int modern_check_parameters(const struct http_parameter *given, size_t count, const json_t *schema,
-                            const json_t *arguments, char *text, size_t size) {
-    const struct parameters all = {given, count, text, size};
-    return check_level(&all, schema, arguments, SCHEMA_DEPTH_MOST);
+int modern_check_parameters(const struct http_request *http, const json_t *schema,
+                            const json_t *arguments, struct error *err) {
+    return check_level(http, schema, arguments, SCHEMA_DEPTH_MOST, err);
 }

@@ -2,22 +2,18 @@
 #ifndef TETHER_SERVE_MCP_STATELESS_CHECK_H
 #define TETHER_SERVE_MCP_STATELESS_CHECK_H
 
+#include "error.h"
 #include "jsonrpc.h"
 #include "serve/http/http.h"
 
-/* The headers that repeat what the body says; NULL: not there. */
-struct modern_headers {
-    const char *version, *method, *name;
-};
-
-/* 0, or the code of the error with its text. */
-int modern_check(const struct modern_headers *headers, const struct rpc_message *message,
-                 const json_t *meta, char *text, size_t size);
+/* Whether the headers repeat what the body says. 0, or the code of the error. */
+int modern_check(const struct http_request *http, const struct rpc_message *message,
+                 const json_t *meta, struct error *err);
 
 /* The same for the arguments of a tool that its inputSchema wants repeated in headers
  * (x-mcp-header). */
-int modern_check_parameters(const struct http_parameter *given, size_t count, const json_t *schema,
-                            const json_t *arguments, char *text, size_t size);
+int modern_check_parameters(const struct http_request *http, const json_t *schema,
+                            const json_t *arguments, struct error *err);
 
 /* Whether a header value stands for this text: as it is, or in the form =?base64?…?=. */
 bool modern_value_matches(const char *header, const char *text);

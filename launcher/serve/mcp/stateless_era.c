@@ -30,13 +30,7 @@ static void discover(struct mcp_request *request) {
     struct buffer members = {0};
     buffer_add_literal(&members, "\"supportedVersions\":[\"" MCP_MODERN
                                  "\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"],");
-    mcp_add_capabilities(&members, serve->offers);
-    if (serve->active && serve->active->instructions) {
-        json_t *text = json_string(serve->active->instructions);
-        buffer_add_literal(&members, ",\"instructions\":");
-        rpc_add_json(&members, text);
-        json_decref(text);
-    }
+    mcp_add_capabilities(&members, serve, serve->offers);
     mcp_reply_members(request, true, members.data, members.length);
     buffer_finish(&members);
 }
@@ -51,10 +45,7 @@ static void run(struct mcp_request *request) {
 }
 
 void modern_post(struct mcp_request *request) {
-    const struct modern_headers headers = {request->http->headers[HTTP_PROTOCOL_VERSION],
-                                           request->http->headers[HTTP_MCP_METHOD],
-                                           request->http->headers[HTTP_MCP_NAME]};
-    char text[256];
+    struct error err;
     int code;
     if (request->message.kind == RPC_NOTIFICATION) {
         mcp_accepted(request);
@@ -64,10 +55,10 @@ void modern_post(struct mcp_request *request) {
         mcp_reply_refusal(request, 400, "clients send no responses in this protocol version");
         return;
     }
-    code = modern_check(&headers, &request->message, request->meta, text, sizeof text);
+    code = modern_check(request->http, &request->message, request->meta, &err);
     if (code == 0)
         run(request);
     else
-        mcp_reply_status(request, 400, code, text,
+        mcp_reply_status(request, 400, code, err.message,
                          code == MCP_UNSUPPORTED_VERSION ? supported(request->meta) : NULL);
 }

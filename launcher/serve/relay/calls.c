@@ -162,7 +162,7 @@ bool call_pass_on(struct editor *editor, const struct scan *scan) {
         return false;
     rpc_add_result_begin(&out, call->id);
     mcp_add_members(&out, call->modern, false, members.at, members.length);
-    rpc_add_result_end(&out);
+    buffer_add_char(&out, '}');
     send_and_release(call, 200, &out);
     return true;
 }
