@@ -137,7 +137,7 @@ static int start_tree(struct supervisor *supervisor, const struct server_start *
         .listeners = listeners,
         .listener_names = listener_count == 1 ? "http" : "http:ws",
         .listener_count = listener_count,
-        .orphan_grace_ms = start->options->config.stop_grace_ms,
+        .grace_ms = start->options->config.stop_grace_ms,
     };
     int rc = open_pipes(supervisor, spec.stdio);
     os_environment(&environment);

@@ -36,9 +36,9 @@ struct os_tree_spec {
     const char *listener_names; /* as many, with ':' between them */
     size_t listener_count;
 
-    /* How long it may take over its end when we are gone; 0: none at all. A system that ends the
-     * tree by itself grants none. */
-    uint32_t orphan_grace_ms;
+    /* How long it may take over its end: when we are gone, unless the system ends the tree by
+     * itself then; and after os_tree_ask, in the middle of which it may be asked in another way. */
+    uint32_t grace_ms;
 };
 
 /* A run begins with `started` or `unstarted`. After `unstarted` nothing of it is left; after

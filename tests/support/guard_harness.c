@@ -144,7 +144,7 @@ static _Noreturn void daemon_main(const struct harness_options *options, int con
         .listeners = options->listeners,
         .listener_names = options->listener_names,
         .listener_count = options->listener_count,
-        .orphan_grace_ms = options->grace_ms,
+        .grace_ms = options->grace_ms,
     };
     struct harness_record record = {.type = HARNESS_STARTED};
     struct guard guard;

@@ -47,8 +47,21 @@ class Wine:
                     "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
         os.makedirs(prefix, exist_ok=True)
         self._call([WINE, "wineboot", "--init"])
+        self._let_windows_exist(prefix)
         self.agent = subprocess.Popen([WINE, AGENT], env=dict(os.environ, **self.env), text=True,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.left_of([], 0)  # it is up, and Wine's server with it
+
+    def _let_windows_exist(self, prefix):
+        """Although nobody sees them. The desktop asks for it once, when it is made."""
+        done = os.path.join(prefix, "windows-exist")
+        if os.path.exists(done):
+            return
+        self._call([WINE, "reg", "add", r"HKCU\Software\Wine\Drivers", "/v", "Graphics", "/d", "null", "/f"])
+        self._call([WINESERVER, "-k"])
+        self._call([WINESERVER, "-w"])
+        with open(done, "w"):
+            pass
 
     def _call(self, argv):
         subprocess.run(argv, env=dict(os.environ, **self.env), stdin=subprocess.DEVNULL,

@@ -336,6 +336,49 @@ static void test_a_program_is_asked_by_the_console(void) {
     check(code == 7);
 }
 
+/* A person's Ctrl-C has reached the program when it comes to us: it is not sent a second time. The
+ * one here comes before the program listens, which therefore hears of none. */
+static int child_is_interrupted(void) {
+    struct run run;
+    struct error err = {0};
+    FILE *file = NULL;
+    if (run_open(&run, "listen", &err) < 0)
+        return 20;
+    GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
+    while (!run.wished)
+        uv_run(&run.loop, UV_RUN_ONCE);
+    for (int i = 0; i < 3000 && !file; i++) {
+        file = fopen(run.path, "r");
+        if (!file)
+            Sleep(10);
+    }
+    if (!file)
+        return 21;
+    fclose(file);
+    if (!os_tree_ask(run.tree))
+        return 22;
+    uv_run(&run.loop, UV_RUN_NOWAIT);
+    int code = WaitForSingleObject(OpenProcess(SYNCHRONIZE, FALSE, (DWORD)run.root.pid), 1000) ==
+                       WAIT_TIMEOUT
+                   ? 7
+                   : 24;
+    os_tree_kill(run.tree);
+    uv_run(&run.loop, UV_RUN_DEFAULT);
+    run_close(&run);
+    return code;
+}
+
+static void test_G4_a_typed_interrupt_is_not_sent_again(void) {
+    PROCESS_INFORMATION owner;
+    DWORD code = 0;
+    check(start_self("interrupted", CREATE_NO_WINDOW, &owner));
+    WaitForSingleObject(owner.hProcess, 90000);
+    GetExitCodeProcess(owner.hProcess, &code);
+    tap_end(&owner);
+    printf("# it ended with %lu\n", code);
+    check(code == 7);
+}
+
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_nobody_survives_a_kill),
@@ -343,6 +386,7 @@ int main(int argc, char **argv) {
         TEST(test_nobody_survives_the_owner),
         TEST(test_a_program_that_is_not_there),
         TEST(test_a_program_is_asked_by_the_console),
+        TEST(test_G4_a_typed_interrupt_is_not_sent_again),
     };
     const char *role = argc > 1 ? argv[1] : "";
     if (strcmp(role, "sleep") == 0)
@@ -359,6 +403,8 @@ int main(int argc, char **argv) {
         return child_listens(argv[2]);
     if (strcmp(role, "ask") == 0)
         return child_asks();
+    if (strcmp(role, "interrupted") == 0)
+        return child_is_interrupted();
     if (strcmp(role, "sleep") == 0)
         return 0;
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? role : NULL);

@@ -167,6 +167,15 @@ def test_G4_a_server_that_hears_nothing_is_ended_after_the_grace(instance):
     assert instance.ports_are_free()
 
 
+def test_G4_a_server_with_a_window_is_asked_to_close_it(instance):
+    """In the middle of the grace, when it took no notice of anything else."""
+    instance.launch("--stop-grace-ms", 20000, command=(windows_path(SERVER), "deaf", "window"))
+    instance.cli("stop")
+    instance.wait_end()
+    assert "closed" in instance.log("server.log")
+    assert "server exited with code 0" in instance.log()
+
+
 def test_G6_a_restart_refuses_no_connection(instance):
     instance.launch_own()
     over, refused, answered = threading.Event(), [], []

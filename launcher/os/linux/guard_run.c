@@ -161,7 +161,7 @@ static bool end_tree(struct guard_process *guard) {
 
 /* The daemon is gone: what the server is granted now was agreed at the start. */
 static void note_daemon_gone(struct guard_process *guard) {
-    uint32_t grace_ms = guard->plan->program.spec->orphan_grace_ms;
+    uint32_t grace_ms = guard->plan->program.spec->grace_ms;
 
     if (guard->channel < 0)
         return;

@@ -211,7 +211,7 @@ int os_control_connect(uv_pipe_t *pipe, const char *name) {
 
 /* By the user that the system notes for the connection: the process may have been given its handle
  * by another. */
-static int client_user(HANDLE pipe, struct win_user *user) {
+static int noted_user(HANDLE pipe, struct win_user *user) {
     union {
         TOKEN_USER user;
         BYTE bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
@@ -234,20 +234,39 @@ static int client_user(HANDLE pipe, struct win_user *user) {
     return rc;
 }
 
-int os_peer_of(os_handle connection, struct os_peer *peer) {
+/* A client that did not say how far it may be impersonated is noted with its first words only, and
+ * one that may not be at all never: then it is the process that is asked. */
+static int client_user(HANDLE pipe, const struct os_process *process, struct win_user *user) {
+    int rc = noted_user(pipe, user);
+    return rc == 0 || process->handle == OS_NO_HANDLE ? rc
+                                                      : win_user_of((HANDLE)process->handle, user);
+}
+
+/* A process that hides from us, as one with more rights may, is there all the same. */
+static int open_client(HANDLE pipe, struct os_process *process) {
     struct os_identity identity = {0};
-    struct win_user user;
     ULONG pid = 0;
-    int rc = client_user((HANDLE)connection, &user);
-    *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
-    if (rc < 0)
-        return rc;
-    peer->user = peer->group = win_user_number(&user);
-    if (!GetNamedPipeClientProcessId((HANDLE)connection, &pid))
+    int rc;
+    if (!GetNamedPipeClientProcessId(pipe, &pid))
         return win_error();
     identity.pid = pid;
-    rc = os_process_open(&peer->process, &identity);
-    return rc == UV_EINVAL ? UV_ESRCH : rc;
+    rc = os_process_open(process, &identity);
+    return rc == UV_EACCES ? 0 : rc == UV_EINVAL ? UV_ESRCH : rc;
+}
+
+int os_peer_of(os_handle connection, struct os_peer *peer) {
+    struct win_user user;
+    int rc;
+    *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
+    rc = open_client((HANDLE)connection, &peer->process);
+    if (rc < 0)
+        return rc;
+    rc = client_user((HANDLE)connection, &peer->process, &user);
+    if (rc < 0)
+        os_process_close(&peer->process);
+    else
+        peer->user = peer->group = win_user_number(&user);
+    return rc;
 }
 
 int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer) {

@@ -195,6 +195,16 @@ int os_file_remove(const struct os_dir *dir, const char *name) {
     return rc;
 }
 
+/* Others may have the one or the other open, as who follows a log does. */
+static int rename_path(const wchar_t *from, const wchar_t *to) {
+    HANDLE file = CreateFileW(from, DELETE | SYNCHRONIZE, SHARE_ALL, NULL, OPEN_EXISTING,
+                              FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    bool renamed = file != INVALID_HANDLE_VALUE && rename_open(file, to);
+    if (file != INVALID_HANDLE_VALUE)
+        CloseHandle(file);
+    return renamed ? 0 : move(from, to);
+}
+
 int os_file_rename(const struct os_dir *dir, const char *from, const char *to) {
     wchar_t *source = NULL, *target = NULL;
     int rc = win_name_is_plain(from) && win_name_is_plain(to) ? 0 : UV_EINVAL;
@@ -203,7 +213,7 @@ int os_file_rename(const struct os_dir *dir, const char *from, const char *to) {
     if (rc == 0)
         rc = files_path(dir, to, &target);
     if (rc == 0)
-        rc = move(source, target);
+        rc = rename_path(source, target);
     free(source);
     free(target);
     return rc;

@@ -82,13 +82,15 @@ static bool is_rooted(const char *path) {
 
 static int try_relative(const char *word, const char *directory, const char *endings,
                         wchar_t **program) {
-    wchar_t here[MAX_PATH];
+    wchar_t here[PATH_BYTES];
+    DWORD length;
     char *text;
     int rc;
     if (directory)
         return try_in(directory, strlen(directory), word, endings, program);
-    if (GetCurrentDirectoryW(MAX_PATH, here) == 0)
-        return win_error();
+    length = GetCurrentDirectoryW(PATH_BYTES, here);
+    if (length == 0 || length >= PATH_BYTES)
+        return length ? UV_ENAMETOOLONG : win_error();
     text = win_text(here, wcslen(here));
     rc = text ? try_in(text, strlen(text), word, endings, program) : UV_ENOMEM;
     free(text);

@@ -69,8 +69,8 @@ enum os_life os_liveness(const struct os_identity *identity) {
     int rc = win_process_open(&asked, WIN_ASK, &process);
     if (rc == UV_ESRCH)
         return OS_DEAD;
-    if (rc == UV_EACCES) /* somebody has the pid, and hides */
-        return identity->start == 0 ? OS_ALIVE : OS_UNKNOWN;
+    if (rc == UV_EACCES) /* somebody has the pid, and hides, as one with more rights may */
+        return OS_ALIVE;
     if (rc < 0)
         return OS_UNKNOWN;
     DWORD waited = WaitForSingleObject(process, 0);

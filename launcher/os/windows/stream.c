@@ -19,8 +19,7 @@ static int await(HANDLE handle, OVERLAPPED *overlapped, BOOL started, DWORD *cou
 
 static int begin(OVERLAPPED *overlapped) {
     HANDLE event = CreateEventW(NULL, TRUE, FALSE, NULL);
-    *overlapped = (OVERLAPPED){.Offset = MAXDWORD, .OffsetHigh = MAXDWORD}; /* of a file: the end */
-    overlapped->hEvent = (HANDLE)((ULONG_PTR)event | 1);
+    *overlapped = (OVERLAPPED){.hEvent = (HANDLE)((ULONG_PTR)event | 1)};
     return event ? 0 : win_error();
 }
 

@@ -8,6 +8,7 @@
 #include "find.h"
 #include "os/os_tree.h"
 #include "start.h"
+#include "top_windows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ enum { KILLED = 1, AGAIN_MS = 50, THREAD_BYTES = 65536, LISTENERS_MAX = 8 };
 
 struct os_tree {
     uv_async_t woken;
-    uv_timer_t again; /* while a kill is under way */
+    uv_timer_t again; /* asks a second time in the middle of the grace; or a kill is under way */
     int open_handles;
     const struct os_tree_events *events;
     void *context;
@@ -33,6 +34,7 @@ struct os_tree {
     HANDLE job; /* NULL: there is none */
     HANDLE root, wait;
     struct os_identity identity;
+    uint32_t grace_ms;
     bool is_started, has_exited, was_asked, has_drained;
 };
 
@@ -99,13 +101,27 @@ static void on_woken(uv_async_t *async) {
         uv_timer_stop(&tree->again);
         forget_run(tree);
         tree->events->emptied(tree->context);
-    } else if (tree->was_asked && !tree->has_drained && console_is_left()) {
+    } else if (tree->was_asked && !tree->has_drained && console_is_left(tree->job) &&
+               windows_close(tree->job) == 0) {
         tree->has_drained = true;
         tree->events->drained(tree->context);
     }
 }
 
 /* ---- the place ---- */
+
+/* A job that lets nobody leave may end with who made it, and we with it, whoever else uses our
+ * server. A daemon has left those that it may leave. */
+static bool is_bound(void) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {0};
+    BOOL in_job = FALSE;
+    if (!IsProcessInJob(GetCurrentProcess(), NULL, &in_job) || !in_job)
+        return false;
+    return !QueryInformationJobObject(NULL, JobObjectExtendedLimitInformation, &limits,
+                                      sizeof limits, NULL) ||
+           !(limits.BasicLimitInformation.LimitFlags &
+             (JOB_OBJECT_LIMIT_BREAKAWAY_OK | JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK));
+}
 
 int os_tree_create(struct os_tree **out, uv_loop_t *loop, const struct os_tree_events *events,
                    void *context) {
@@ -131,6 +147,11 @@ int os_tree_create(struct os_tree **out, uv_loop_t *loop, const struct os_tree_e
         return rc;
     }
     *out = tree;
+    if (is_bound())
+        events->said(context,
+                     "this runs in a job that nobody may leave, as Steam and build servers "
+                     "make them: if that is ended with the program that made it, so are "
+                     "Tether and the server");
     return 0;
 }
 
@@ -271,6 +292,7 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
     if (rc < 0)
         return error_set(err, rc, "cannot look for %s: %s", spec->words[0], os_error_text(rc).text);
     tree->is_started = tree->has_exited = tree->was_asked = tree->has_drained = false;
+    tree->grace_ms = spec->grace_ms;
     rc = start_command(&program, spec->words, &command_line);
     if (rc == 0)
         rc = start_found(tree, spec, program, command_line, err);
@@ -292,12 +314,24 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
 
 /* ---- the end ---- */
 
+/* Not all programs know an interrupt: some know Break only, and those with windows neither. */
+static void ask_again(uv_timer_t *timer) {
+    struct os_tree *tree = timer->data;
+    if (!tree->job)
+        return;
+    console_break(tree->job); /* where there is none, or it is refused, the grace goes on */
+    windows_close(tree->job);
+}
+
 bool os_tree_ask(struct os_tree *tree) {
     if (!tree->job)
         return false;
     if (tree->was_asked)
         return true;
     tree->was_asked = console_interrupt(tree->job);
+    if (!tree->was_asked)
+        tree->was_asked = windows_close(tree->job) > 0;
+    uv_timer_start(&tree->again, ask_again, tree->grace_ms / 2, 0);
     return tree->was_asked;
 }
 

@@ -21,7 +21,8 @@ struct os_wishes {
 static struct {
     SRWLOCK lock;
     struct os_wishes *wishes;
-    ULONGLONG ours_until; /* an interrupt until then is what we told the others */
+    ULONGLONG ours_until; /* an event until then is what we told the others */
+    bool was_typed; /* an interrupt came that was not ours: all at the console have heard it */
 } console = {.lock = SRWLOCK_INIT};
 
 static unsigned wish_of(DWORD event) {
@@ -39,18 +40,19 @@ static unsigned wish_of(DWORD event) {
 /* True: it is known, and nothing else need be done about it. */
 static BOOL WINAPI on_event(DWORD event) {
     unsigned wish = wish_of(event);
-    bool known = false;
+    bool known = false, is_key = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT;
     AcquireSRWLockExclusive(&console.lock);
-    if (event == CTRL_C_EVENT && GetTickCount64() < console.ours_until) {
+    if (is_key && GetTickCount64() < console.ours_until) {
         known = true;
     } else if (console.wishes && (console.wishes->which & wish)) {
+        console.was_typed = console.was_typed || is_key;
         InterlockedOr(&console.wishes->wished, (LONG)wish);
         uv_async_send(&console.wishes->told);
         known = true;
     }
     ReleaseSRWLockExclusive(&console.lock);
     /* The system ends the process when this returns, or a few seconds later. */
-    if (known && event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT)
+    if (known && !is_key)
         Sleep(INFINITE);
     return known;
 }
@@ -67,6 +69,7 @@ static void on_told(uv_async_t *async) {
 static void set_listener(struct os_wishes *wishes) {
     AcquireSRWLockExclusive(&console.lock);
     console.wishes = wishes;
+    console.was_typed = false;
     ReleaseSRWLockExclusive(&console.lock);
 }
 
@@ -114,12 +117,7 @@ bool console_is_there(void) {
     return GetConsoleCP() != 0;
 }
 
-bool console_is_left(void) {
-    DWORD pids[2];
-    return GetConsoleProcessList(pids, 2) == 1;
-}
-
-static bool is_in_job(DWORD pid, HANDLE job) {
+bool console_is_in_job(DWORD pid, HANDLE job) {
     HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, pid);
     BOOL in_job = FALSE;
     if (!process)
@@ -130,32 +128,59 @@ static bool is_in_job(DWORD pid, HANDLE job) {
     return in_job;
 }
 
-/* An interrupt reaches everybody at the console, be it a shell or whoever else was started there.
- */
-static bool is_only_for(HANDLE job) {
-    DWORD pids[PROCESSES];
-    DWORD count = GetConsoleProcessList(pids, PROCESSES);
-    if (count <= 1 || count > PROCESSES) /* nobody, or more than can be looked at */
+/* How many of the job are at our console, and how many others but us. False: more than can be
+ * looked at, or no console. */
+static bool count_present(HANDLE job, DWORD *members, DWORD *others) {
+    DWORD pids[PROCESSES], count = GetConsoleProcessList(pids, PROCESSES);
+    *members = *others = 0;
+    if (count == 0 || count > PROCESSES)
         return false;
     for (DWORD i = 0; i < count; i++)
-        if (pids[i] != GetCurrentProcessId() && !is_in_job(pids[i], job))
-            return false;
+        if (console_is_in_job(pids[i], job))
+            ++*members;
+        else if (pids[i] != GetCurrentProcessId())
+            ++*others;
     return true;
 }
 
-bool console_interrupt(HANDLE job) {
+bool console_is_left(HANDLE job) {
+    DWORD members, others;
+    return count_present(job, &members, &others) && members == 0;
+}
+
+/* An event reaches everybody at the console, be it a shell or whoever else was started there. */
+static bool tell_all(DWORD event) {
     bool sent, heard;
-    if (!console_is_there() || !is_only_for(job))
-        return false;
     AcquireSRWLockExclusive(&console.lock);
     heard = console.wishes != NULL; /* or it would end us */
     console.ours_until = heard ? GetTickCount64() + OURS_MS : 0;
     ReleaseSRWLockExclusive(&console.lock);
-    sent = heard && GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
+    sent = heard && GenerateConsoleCtrlEvent(event, 0);
     if (!sent) {
         AcquireSRWLockExclusive(&console.lock);
         console.ours_until = 0;
         ReleaseSRWLockExclusive(&console.lock);
     }
     return sent;
+}
+
+static bool was_typed(void) {
+    bool typed;
+    AcquireSRWLockShared(&console.lock);
+    typed = console.was_typed;
+    ReleaseSRWLockShared(&console.lock);
+    return typed;
+}
+
+bool console_interrupt(HANDLE job) {
+    DWORD members, others;
+    if (!count_present(job, &members, &others) || members == 0)
+        return false;
+    return was_typed() || (others == 0 && tell_all(CTRL_C_EVENT));
+}
+
+bool console_break(HANDLE job) {
+    DWORD members, others;
+    return count_present(job, &members, &others) && members > 0 && others == 0 &&
+           tell_all(CTRL_BREAK_EVENT);
 }

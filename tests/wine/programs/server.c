@@ -1,11 +1,11 @@
 /* A companion server of Windows for tests: obedient when told nothing, and by words it misbehaves.
  * It stands alone, so that a fault of Tether's cannot hide in shared code.
  *
- *     server [say TEXT] [report FILE] [escape FILE] [deaf] [no-input] [exit CODE MS]
+ *     server [say TEXT] [report FILE] [escape FILE] [deaf] [no-input] [window] [exit CODE MS]
  *
  * It listens on TETHER_HTTP_PORT and TETHER_WS_PORT, answers every connection with its pid, and
  * ends with 0 when its input ends or it is interrupted; `deaf` takes no notice of either,
- * and `no-input` none of its input. */
+ * and `no-input` none of its input. With `window` it has one, and ends when that is closed. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +82,27 @@ static BOOL WINAPI on_console(DWORD event) {
     return TRUE;
 }
 
+static LRESULT CALLBACK on_window(HWND window, UINT message, WPARAM word, LPARAM detail) {
+    if (message == WM_CLOSE) {
+        puts("closed");
+        fflush(stdout);
+        ExitProcess(0);
+    }
+    return DefWindowProcA(window, message, word, detail);
+}
+
+static DWORD WINAPI have_window(void *context) {
+    WNDCLASSA kind = {.lpfnWndProc = on_window, .lpszClassName = "server"};
+    MSG message;
+    if (!RegisterClassA(&kind) || !CreateWindowA("server", "server", WS_OVERLAPPEDWINDOW, 0, 0, 99,
+                                                 99, NULL, NULL, NULL, NULL))
+        exit(95);
+    SetEvent(context);
+    while (GetMessageA(&message, NULL, 0, 0) > 0)
+        DispatchMessageA(&message);
+    return 0;
+}
+
 static DWORD WINAPI await_input(void *context) {
     char bytes[256];
     DWORD count;
@@ -135,6 +156,10 @@ int main(int argc, char **argv) {
             deaf = true;
         } else if (strcmp(argv[i], "no-input") == 0) {
             no_input = true;
+        } else if (strcmp(argv[i], "window") == 0) {
+            HANDLE up = CreateEventA(NULL, TRUE, FALSE, NULL);
+            CreateThread(NULL, 0, have_window, up, 0, NULL);
+            WaitForSingleObject(up, INFINITE);
         } else if (strcmp(argv[i], "say") == 0 && i + 1 < argc) {
             puts(argv[++i]);
         } else if (strcmp(argv[i], "report") == 0 && i + 1 < argc) {
