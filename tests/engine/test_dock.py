@@ -84,7 +84,7 @@ def scene(tmp_path_factory):
     for name in ("fake_server.gd", "dock_view.gd"):
         shutil.copy(os.path.join(ROOT, "tests/support", name), project)
     yield from plugin_scene.shared_scene(folder, plugins=("tether", "driver"),
-                                         env={"TETHER_AUTOSTART": "off"}, arguments=())
+                                         env={"TETHER_AUTOSTART": "off"})
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ config/features=PackedStringArray("4.5")
 
 enabled=PackedStringArray(%s)
 """
+SETTLED = ("while EditorInterface.get_resource_filesystem().is_scanning():\n"
+           "\tawait driver.get_tree().process_frame\n")
 
 
 def make_project(folder, plugins, title="Scene"):
@@ -281,13 +283,11 @@ class Scene:
     def settle(self):
         """Waits until the editor has looked through the project's files. If it ends before, the engine itself
         leaves objects behind now and then, or aborts."""
-        self.run("while EditorInterface.get_resource_filesystem().is_scanning():\n"
-                 "\tawait driver.get_tree().process_frame", editor.START_LIMIT)
+        self.run(SETTLED, editor.START_LIMIT)
 
     def quit(self):
-        """Closes the editor as its user would; returns its complaints."""
-        self.settle()
-        self.post("EditorInterface.get_base_control().get_tree().quit()")
+        """Closes the editor as its user would, in a frame without a scan; returns its complaints."""
+        self.post(SETTLED + "EditorInterface.get_base_control().get_tree().quit()")
         return self.wait_closed()
 
     def wait_closed(self):

@@ -81,7 +81,9 @@ func _serve(request: Dictionary) -> void:
 			get_tree().root.find_child(request["name"], true, false).free()
 		"frame":
 			await get_tree().process_frame
-		"quit":
+		"quit":  # in a frame without a scan, at which the engine itself leaves objects behind now and then
+			while EditorInterface.get_resource_filesystem().is_scanning():
+				await get_tree().process_frame
 			get_tree().quit()
 	_send({"answer": answer})
 

@@ -180,9 +180,7 @@ class ToolsEditor:
         self.until("editor_state", lambda state: "busy" not in state)
 
     def quit(self, expected=()):
-        """Closes the editor in order; returns the complaints that no pattern of expected names. Not during a
-        scan, at which the engine itself leaves objects behind now and then."""
-        self.until("editor_state", lambda state: "scans" not in state.get("busy", ""))
+        """Closes the editor in order; returns the complaints that no pattern of expected names."""
         self.request(op="quit")
         status = self.process.wait(START_LIMIT)
         assert status == 0, (status, self.process.output[-3000:])

@@ -23,7 +23,7 @@ class Whole:
         with open(os.path.join(self.project, "project.godot"), "a") as file:
             file.write(HEADLESS_GAME)
         self.instance = Instance(self.state_dir, ports=self.ports)
-        self.scene = plugin_scene.Scene(self.project, self.state_dir, plugins=("tether", "driver"), arguments=(),
+        self.scene = plugin_scene.Scene(self.project, self.state_dir, plugins=("tether", "driver"),
                                         env={"TETHER_HTTP_PORT": str(self.ports[0]),
                                              "TETHER_WS_PORT": str(self.ports[1])})
         self.scene.settle()
