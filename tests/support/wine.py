@@ -165,5 +165,12 @@ class WineInstance(Instance):
         return Process([WINE, AGENT, "pipes", windows_path(TETHER_EXE), "mcp"] + self.ports + list(options),
                        self.env, stdin=subprocess.PIPE)
 
+    def launch_in_job(self, kind, command=(windows_path(SERVER),)):
+        """Launches in a job that is ended when the returned process's input is."""
+        words = [windows_path(TETHER_EXE)] + self.argv("launch", "--", *command)[2:]
+        job = Process([WINE, AGENT, kind] + words, self.env, stdin=subprocess.PIPE)
+        self.result = json.loads(job.expect(r'^\{"result".*\}').group())
+        return job
+
     def wait_end(self, limit=LIMIT):
         assert not self.wine.left_of([self.result["daemon_pid"]], limit)

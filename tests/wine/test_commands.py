@@ -5,8 +5,14 @@ import threading
 
 import pytest
 
+from harness import LIMIT
 from tether import http_get
-from wine import SERVER, windows_path
+from wine import SERVER, WineInstance, windows_path
+
+
+def server_bytes():
+    with open(SERVER, "rb") as file:
+        return file.read()
 
 
 def test_G1_a_server_is_launched_asked_after_and_stopped(instance):
@@ -62,14 +68,14 @@ def test_G1_of_launches_at_once_one_starts_and_the_others_adopt(instance):
     assert len({result["server_pid"] for result in results}) == 1
 
 
-def escaped(instance, path, *words):
+def escaped(instance, path, *words, how="escape"):
     """Launches a server that starts a child in each way, and returns their pids by their kinds."""
-    instance.launch(command=(windows_path(SERVER), *words, "escape", windows_path(path)))
+    instance.launch(command=(windows_path(SERVER), *words, how, windows_path(path)))
     with open(path) as file:
         return {kind: int(pid) for kind, pid in (line.split() for line in file)}
 
 
-KINDS = ["away", "console", "detached", "group", "orphan", "plain", "root", "window"]
+KINDS = ["away", "console", "detached", "group", "nested", "orphan", "plain", "root", "silent", "window"]
 
 
 @pytest.mark.parametrize("end", ["stop", "owner", "daemon", "server"])
@@ -90,6 +96,39 @@ def test_G2_nobody_gets_out_of_the_tree(instance, wine, tmp_path, end):
     assert instance.ports_are_free()
     if end != "owner":
         wine.kill(owner)
+
+
+def test_G2_who_has_itself_fostered_outside_is_told_of(instance, wine, tmp_path):
+    """The one way out that a job does not close: to be started with somebody outside as parent."""
+    owner, start = wine.owner()
+    instance.options += ["--owner-pid", owner, "--owner-start", start, "--stop-grace-ms", 500]
+    pids = escaped(instance, str(tmp_path / "pids"), "deaf", how="foster")
+    fostered = pids.pop("fostered")
+    assert fostered
+    instance.cli("stop", "--force")
+    instance.wait_end()
+    pids.pop("away")
+    assert not wine.left_of(pids.values())
+    assert instance.ports_are_free()
+    told = instance.cli("doctor").output
+    wine.kill(fostered)
+    wine.kill(owner)
+    assert str(fostered) in told, told
+
+
+@pytest.mark.parametrize("kind", ["keep", "free"])
+def test_G2_a_job_of_others_is_left_if_it_may_be(instance, kind):
+    """Or else the daemon says that it ends with it, and so does its server."""
+    with instance.launch_in_job(kind) as job:
+        job.popen.stdin.close()
+        if kind == "keep":
+            instance.wait_end()
+            assert not instance.wine.left_of([instance.result["server_pid"]])
+            assert instance.ports_are_free()
+        else:
+            job.popen.wait(LIMIT)
+            assert instance.status()["state"] == "ready"
+    assert ("in a job that nobody may leave" in instance.log()) == (kind == "keep")
 
 
 def test_G1_what_a_killed_daemon_left_is_told_and_started_anew(instance, wine):
@@ -219,12 +258,58 @@ def test_G7_a_batch_file_gets_no_word_of_two_lines(instance, tmp_path):
     assert "a batch file gets no words of more than one line" in result["message"]
 
 
+@pytest.mark.parametrize("name", ["npx", "npm"])
+def test_G7_npx_and_npm_are_run_without_a_shell(instance, tmp_path, name):
+    """Beside them lies what they would run: node.exe with a script."""
+    folder = tmp_path / "node js"
+    scripts = folder / "node_modules" / "npm" / "bin"
+    scripts.mkdir(parents=True)
+    (folder / (name + ".cmd")).write_bytes(b"@echo off\r\necho it was a shell\r\n")
+    (folder / "node.exe").write_bytes(server_bytes())
+    (scripts / (name + "-cli.js")).write_bytes(b"")
+    with instance.run("--ready", "none", "--restart", "never", env={"WINEPATH": windows_path(folder)},
+                      command=(name, "-y", 'a"&b', "%PATH%")) as run_:
+        run_.wait()
+        assert "it was a shell" not in run_.output
+        # The server stands in for node.exe, and complains of the script's name.
+        script = windows_path(scripts / (name + "-cli.js"))
+        assert "server: what is '%s'?" % script in run_.output, run_.output
+
+
+def test_G7_a_program_is_found_by_PATH_and_PATHEXT_but_not_where_we_are(instance, tmp_path):
+    folder = tmp_path / "on the path"
+    folder.mkdir()
+    (folder / "companion.exe").write_bytes(server_bytes())
+    (tmp_path / "elsewhere.exe").write_bytes(server_bytes())
+    result = instance.launch(command=("companion", "say", "x"), env={"WINEPATH": windows_path(folder)})
+    assert result["result"] == "started"
+    instance.cli("stop")
+    instance.wait_end()
+    with instance.run("--ready", "none", "--restart", "never", cwd=tmp_path, command=("elsewhere",)) as run_:
+        assert run_.wait() == 1
+        assert "there is no such program" in run_.output
+
+
+def test_G7_a_state_folder_of_more_than_400_characters(wine, tmp_path):
+    """Wine starts no program from there, so the server is elsewhere."""
+    deep = tmp_path
+    while len(str(deep)) < 420:
+        deep = deep / "a folder \u00e4\u20ac\u0436 of more than a few characters in its name"
+    deep.mkdir(parents=True, mode=0o700)
+    with WineInstance(wine, str(deep)) as instance:
+        result = instance.launch()
+        assert result["result"] == "started", result["message"]
+        assert "server up" in instance.cli("logs").output
+        instance.cli("stop")
+        instance.wait_end()
+        assert "no process is left, both ports are free" in instance.log()
+
+
 def test_G7_blanks_and_letters_of_any_alphabet_are_kept(instance, tmp_path):
     folder = tmp_path / "a folder \u00e4\u20ac\u0436"
     folder.mkdir()
     path = folder / "ser ver.exe"
-    with open(SERVER, "rb") as file:
-        path.write_bytes(file.read())
+    path.write_bytes(server_bytes())
     instance.launch(command=(windows_path(path), "say", "x"))
     assert instance.status()["server"]["command"] == [windows_path(path), "say", "x"]
 

@@ -7,6 +7,8 @@
  *         owner              starts a process that does nothing: its pid and when it was created
  *     agent sleep            is such a process
  *     agent pipes PROGRAM    runs the program on pipes of this system, and passes on what comes
+ *     agent keep PROGRAM     runs it in a job that nobody may leave, as Steam and build servers do,
+ * and agent free PROGRAM     in one that lets everybody go; the job ends with the standard input
  *
  * Ends with its standard input. */
 #include <inttypes.h>
@@ -154,10 +156,35 @@ static int run_on_pipes(char *line) {
     return (int)code;
 }
 
+/* ---- jobs ---- */
+
+static int run_in_job(char *line, DWORD limits) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION information = {
+        .BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | limits};
+    STARTUPINFOA startup = {.cb = sizeof startup};
+    PROCESS_INFORMATION child;
+    HANDLE job = CreateJobObjectA(NULL, NULL);
+    if (!SetInformationJobObject(job, JobObjectExtendedLimitInformation, &information,
+                                 sizeof information) ||
+        !start(line, CREATE_SUSPENDED, &startup, &child) ||
+        !AssignProcessToJobObject(job, child.hProcess))
+        return 97;
+    ResumeThread(child.hThread);
+    WaitForSingleObject(child.hProcess, INFINITE);
+    while (getchar() != EOF)
+        ;
+    return 0;
+}
+
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "sleep") == 0)
         Sleep(INFINITE);
     if (argc > 2 && strcmp(argv[1], "pipes") == 0)
         return run_on_pipes(strstr(GetCommandLineA(), " pipes ") + strlen(" pipes "));
+    if (argc > 2 && strcmp(argv[1], "keep") == 0)
+        return run_in_job(strstr(GetCommandLineA(), " keep ") + strlen(" keep "), 0);
+    if (argc > 2 && strcmp(argv[1], "free") == 0)
+        return run_in_job(strstr(GetCommandLineA(), " free ") + strlen(" free "),
+                          JOB_OBJECT_LIMIT_BREAKAWAY_OK);
     return answer_requests(argv[0]);
 }

@@ -1,7 +1,8 @@
 /* A companion server of Windows for tests: obedient when told nothing, and by words it misbehaves.
  * It stands alone, so that a fault of Tether's cannot hide in shared code.
  *
- *     server [say TEXT] [report FILE] [escape FILE] [deaf] [no-input] [window] [exit CODE MS]
+ *     server [say TEXT] [report FILE] [escape FILE] [foster FILE] [deaf] [no-input] [window]
+ *            [exit CODE MS]
  *
  * It listens on TETHER_HTTP_PORT and TETHER_WS_PORT, answers every connection with its pid, and
  * ends with 0 when its input ends or it is interrupted; `deaf` takes no notice of either,
@@ -48,8 +49,60 @@ static DWORD start_self(const char *word, DWORD flags, bool wait) {
     return code;
 }
 
-/* One child of each kind, and one whose parent has ended; their names and pids go to the file. */
-static void escape(const char *path) {
+/* A job of the server's own, within the one that it is in. */
+static HANDLE make_job(DWORD limits) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION information = {.BasicLimitInformation.LimitFlags = limits};
+    HANDLE job = CreateJobObjectA(NULL, NULL);
+    SetInformationJobObject(job, JobObjectExtendedLimitInformation, &information,
+                            sizeof information);
+    return job;
+}
+
+/* A program in a job that lets everybody go starts another one, which leaves. The job stays open as
+ * long as the server lives. */
+static DWORD escape_nested(DWORD limits, DWORD flags) {
+    char self[MAX_PATH], line[MAX_PATH + 32];
+    STARTUPINFOA startup = {.cb = sizeof startup};
+    PROCESS_INFORMATION child;
+    DWORD pid = 0;
+    GetModuleFileNameA(NULL, self, sizeof self);
+    snprintf(line, sizeof line, "\"%s\" start %lu", self, flags);
+    if (!CreateProcessA(NULL, line, NULL, NULL, FALSE, CREATE_SUSPENDED, NULL, NULL, &startup,
+                        &child) ||
+        !AssignProcessToJobObject(make_job(limits), child.hProcess))
+        return 0;
+    ResumeThread(child.hThread);
+    WaitForSingleObject(child.hProcess, INFINITE);
+    GetExitCodeProcess(child.hProcess, &pid);
+    return pid;
+}
+
+/* With a process outside of our tree as its parent, whose job it then is in. */
+static DWORD escape_fostered(void) {
+    const char *owner = getenv("TETHER_OWNER_PID");
+    STARTUPINFOEXA startup = {.StartupInfo.cb = sizeof startup};
+    char self[MAX_PATH], line[MAX_PATH + 32];
+    PROCESS_INFORMATION child;
+    SIZE_T size = 0;
+    HANDLE parent =
+        owner ? OpenProcess(PROCESS_CREATE_PROCESS, FALSE, strtoul(owner, NULL, 10)) : NULL;
+    GetModuleFileNameA(NULL, self, sizeof self);
+    snprintf(line, sizeof line, "\"%s\" sleep", self);
+    InitializeProcThreadAttributeList(NULL, 1, 0, &size);
+    startup.lpAttributeList = malloc(size);
+    if (!parent || !startup.lpAttributeList ||
+        !InitializeProcThreadAttributeList(startup.lpAttributeList, 1, 0, &size) ||
+        !UpdateProcThreadAttribute(startup.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_PARENT_PROCESS,
+                                   &parent, sizeof parent, NULL, NULL) ||
+        !CreateProcessA(NULL, line, NULL, NULL, FALSE, EXTENDED_STARTUPINFO_PRESENT, NULL, NULL,
+                        &startup.StartupInfo, &child))
+        return 0;
+    return child.dwProcessId;
+}
+
+/* One child of each kind, one whose parent has ended, and those that take more trouble; their names
+ * and pids go to the file. */
+static void escape(const char *path, bool all) {
     char temporary[MAX_PATH];
     snprintf(temporary, sizeof temporary, "%s.new", path);
     FILE *file = fopen(temporary, "w");
@@ -58,6 +111,11 @@ static void escape(const char *path) {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         fprintf(file, "%s %lu\n", kinds[i].name, start_self("sleep", kinds[i].flags, false));
     fprintf(file, "orphan %lu\n", start_self("orphan", DETACHED_PROCESS, true));
+    fprintf(file, "nested %lu\n",
+            escape_nested(JOB_OBJECT_LIMIT_BREAKAWAY_OK, CREATE_BREAKAWAY_FROM_JOB));
+    fprintf(file, "silent %lu\n", escape_nested(JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK, 0));
+    if (all)
+        fprintf(file, "fostered %lu\n", escape_fostered());
     fprintf(file, "root %lu\n", GetCurrentProcessId());
     fclose(file);
     MoveFileExA(temporary, path, MOVEFILE_REPLACE_EXISTING);
@@ -151,6 +209,8 @@ int main(int argc, char **argv) {
         Sleep(INFINITE);
     if (argc == 2 && strcmp(argv[1], "orphan") == 0)
         return (int)start_self("sleep", CREATE_NEW_PROCESS_GROUP | DETACHED_PROCESS, false);
+    if (argc == 3 && strcmp(argv[1], "start") == 0)
+        return (int)start_self("sleep", strtoul(argv[2], NULL, 10), false);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "deaf") == 0) {
             deaf = true;
@@ -165,7 +225,9 @@ int main(int argc, char **argv) {
         } else if (strcmp(argv[i], "report") == 0 && i + 1 < argc) {
             report(argv[++i]);
         } else if (strcmp(argv[i], "escape") == 0 && i + 1 < argc) {
-            escape(argv[++i]);
+            escape(argv[++i], false);
+        } else if (strcmp(argv[i], "foster") == 0 && i + 1 < argc) {
+            escape(argv[++i], true);
         } else if (strcmp(argv[i], "exit") == 0 && i + 2 < argc) {
             code = (int)strtol(argv[++i], NULL, 10);
             after = strtoul(argv[++i], NULL, 10);
