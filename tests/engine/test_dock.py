@@ -337,43 +337,48 @@ def test_log_of_before_is_there_and_a_new_start_begins_a_new_one(dock):
     dock.run('driver.remove_child(dock)\ndock.get("_frame").add_child(dock)')
 
 
-# Runs through frames while a condition holds; `gaps` are the times between them.
+# How long the editor's main thread has computed, in µs: that does not depend on what else runs.
+BUSY = '''
+var busy = func() -> int:
+	return FileAccess.open("/proc/self/schedstat", FileAccess.READ).get_line().get_slice(" ", 0).to_int() / 1000
+'''
+# Runs through frames while a condition holds; `gaps` are the times computed between them.
 FRAMES = '''
 var gaps = []
-var last = Time.get_ticks_usec()
+var last = busy.call()
 while %s:
 	await driver.get_tree().process_frame
-	gaps.append(Time.get_ticks_usec() - last)
-	last = Time.get_ticks_usec()
+	gaps.append(busy.call() - last)
+	last = busy.call()
 	%s
 gaps.sort()
 '''
 
 
 def are_quick(gaps):
-    """Whether the editor stays at hand: machines are busy, so single late frames tell nothing."""
-    return gaps[int(len(gaps) * 0.9)] < 150000
+    """Whether the editor stays at hand; single late frames tell nothing."""
+    return gaps[int(len(gaps) * 0.9)] < 50000
 
 
 def test_D1_burst_of_100000_lines_does_not_stall_the_editor(dock):
     """Each frame shows some lines at most, and no more lines are kept than the user has set."""
-    took, gaps, shown, last = dock.run('''
-var begin = Time.get_ticks_msec()
+    took, gaps, shown, last = dock.run(BUSY + '''
+var begin = busy.call()
 for number in 100000:
 	fake.say("stderr" if number % 7 == 0 else "stdout", "line %d of a server that has a lot to say" % number)
-var took = Time.get_ticks_msec() - begin
+var took = (busy.call() - begin) / 1000
 var panel = view.log_panel(dock)
 ''' + FRAMES % ("not panel.is_settled()", "pass") + '''
 var shown = panel.get_shown_text().split("\\n")
 return [took, gaps, shown.size(), shown[-1]]''')
     print("taking 100000 lines: %d ms; then %d frames of %d µs (median)" % (took, len(gaps), gaps[len(gaps) // 2]))
-    assert took < 5000 and are_quick(gaps)
+    assert took < 2000 and are_quick(gaps)
     assert shown == 2000 and last == "line 99999 of a server that has a lot to say"
 
 
 def test_D1_steady_flood_does_not_stall_the_editor(dock):
     """500 lines in each of 200 frames: more than can be shown; the log follows all the same."""
-    gaps = dock.run(FRAMES % ("gaps.size() < 200", """for number in 500:
+    gaps = dock.run(BUSY + FRAMES % ("gaps.size() < 200", """for number in 500:
 		fake.say("stderr", "line %d.%d" % [gaps.size(), number])""") + "return gaps")
     print("frames in a flood: %d µs (median)" % gaps[100])
     assert are_quick(gaps)
