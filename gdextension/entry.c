@@ -8,6 +8,7 @@
 #include "docs.h"
 #include "engine/engine.h"
 #include "frame/editor_loop.h"
+#include "os/os.h"
 
 /* The only symbol that the library shows; its name stands in tether.gdextension. */
 __attribute__((visibility("default"))) GDExtensionBool
@@ -18,6 +19,7 @@ static void initialize(void *userdata, GDExtensionInitializationLevel level) {
     (void)userdata;
     if (level != GDEXTENSION_INITIALIZATION_EDITOR)
         return;
+    os_library_begin();
     class_register(&tether_server_class);
     editor_loop_register();
     for (size_t i = 0; i < docs_class_count; i++)

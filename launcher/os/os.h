@@ -130,6 +130,10 @@ int os_orphan_end(const struct os_identity *root, int grace_ms);
  * writing to a peer that is gone. */
 void os_thread_block_signals(void);
 
+/* For a library in a process that is not ours, before anything else here and of libuv: what libuv
+ * sets for a whole process stays as it is. */
+void os_library_begin(void);
+
 /* Adds this process's environment as it is now; another thread may be changing it. */
 void os_environment(struct text_list *list);
 

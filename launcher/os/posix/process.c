@@ -59,3 +59,6 @@ void os_thread_block_signals(void) {
         sigdelset(&others, faults[i]); /* for the host's crash handler, whosever the fault is */
     pthread_sigmask(SIG_BLOCK, &others, NULL);
 }
+
+void os_library_begin(void) {
+}
