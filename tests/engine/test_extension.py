@@ -65,7 +65,7 @@ def test_class_works_and_plugin_is_disabled_and_enabled(tmp_path):
     with open(os.path.join(ROOT, "VERSION")) as file:
         version = file.read().strip()
     with editor(project, "--verbose") as run:
-        run.expect("^probe done")
+        run.expect("^probe done", START_LIMIT)
         assert run.wait(START_LIMIT) == 0
         for line in ("version=" + version, "port=9123", 'heard=["ready"]', "api=true"):
             assert line in run.output.splitlines(), run.output
