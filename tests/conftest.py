@@ -8,15 +8,31 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "support"))
 
 import harness  # noqa: E402
+import not_here  # noqa: E402
 
-OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0}
+OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0, "not here": 0, "not yet": 0}
 SKIPS = []
+
+
+def pytest_configure(config):
+    # Prefixes of Wine stay, for to make one takes seconds; each lane has its own.
+    lane = os.path.basename(str(config.option.basetemp or "alone"))
+    os.environ.setdefault("TETHER_WINEPREFIX", os.path.join(harness.BUILD, "windows." + lane))
+
+
+def pytest_collection_modifyitems(items):
+    if harness.IS_WINDOWS:
+        for kind, names in (("not here", not_here.NOT_HERE), ("not yet", not_here.NOT_YET)):
+            before = len(items)
+            items[:] = [item for item in items if not not_here.is_among(item.nodeid, names)]
+            OUTCOMES[kind] = before - len(items)
 
 
 def pytest_sessionstart():
     # Who starts us with nohup has it ignored, and so had all that we start.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     harness.become_subreaper()
+    harness.system.prepare()
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -40,7 +56,7 @@ def pytest_sessionfinish():
     path = os.environ.get("TETHER_TEST_COUNTS")
     if path:
         with open(path, "w") as file:
-            file.write("%(passed)d %(failed)d %(skipped)d\n" % OUTCOMES)
+            file.write("%(passed)d %(failed)d %(skipped)d %(not here)d %(not yet)d\n" % OUTCOMES)
     path = os.environ.get("TETHER_TEST_SKIPS")
     if path:
         with open(path, "a") as file:
@@ -50,7 +66,7 @@ def pytest_sessionfinish():
 @pytest.fixture
 def bystanders():
     """Processes that a test may leave behind: those that were there."""
-    return harness.descendants_of(os.getpid())
+    return harness.system.bystanders(harness.descendants_of(os.getpid()))
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +84,7 @@ def nothing_left(request, bystanders):
         harness.end_strays(allowed, limit=0)  # left behind by its failure, which says enough
         return
     strays = harness.end_strays(allowed)
+    harness.system.settle()
     leaked = {fd: name for fd, name in harness.open_fds().items() if fd not in before}
     assert not strays, "processes left behind: %s" % strays
     assert not leaked, "files left open: %s" % leaked

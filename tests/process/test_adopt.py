@@ -4,7 +4,7 @@ import os
 import select
 
 from fake_daemon import FakeDaemon
-from harness import Process
+from harness import Process, own_pid
 from tether import SERVER, Instance, identity, start_owner
 
 
@@ -40,13 +40,13 @@ def test_E4_an_owner_without_a_connection_is_never_silent_while_it_lives(state_d
             while True:
                 state = quiet.receive("state", "welcome")
                 counts = {s["pid"]: s["counts"] for s in state["sessions"]}
-                if not counts[os.getpid()]:
+                if not counts[own_pid()]:
                     break
             assert counts[second.pid]
 
 
 def test_C4_an_editor_that_was_named_by_its_launcher_is_one_session(state_dir):
-    me = os.getpid()
+    me = own_pid()
     with start_owner() as first, Instance(state_dir, "--grace-ms", "50") as one:
         one.launch("--owner-pid", first.pid)
         one.launch("--owner-pid", me)
@@ -88,7 +88,7 @@ def test_what_an_editor_left_open_does_not_live_on_in_the_daemon(state_dir):
 def test_F3_a_server_that_is_ready_while_the_owner_is_registered_is_not_waited_for(state_dir):
     """The change of state comes between the welcome and the reply, and never again."""
     one = Instance(state_dir)
-    with FakeDaemon(one) as daemon, Process(one.argv("launch", "--owner-pid", os.getpid(), "--", SERVER),
+    with FakeDaemon(one) as daemon, Process(one.argv("launch", "--owner-pid", own_pid(), "--", SERVER),
                                             one.env) as launch:
         daemon.welcome("starting")
         adopt = daemon.hear("adopt")

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from harness import LIMIT, TETHER, run
+from harness import LIMIT, TETHER, run, run_apart, system
 from scene import wait_until
 from tether import Instance
 
@@ -54,8 +54,7 @@ def test_a_mistyped_command_is_told_what_may_be_meant(typed, meant):
 
 
 def test_status_as_json_is_json_also_where_nothing_runs(state_dir):
-    result = subprocess.run([TETHER, "status", "--json"], capture_output=True, text=True,
-                            env=dict(os.environ, TETHER_STATE_DIR=state_dir, TETHER_HTTP_PORT="8123"))
+    result = run_apart([TETHER, "status", "--json"], {"TETHER_STATE_DIR": state_dir, "TETHER_HTTP_PORT": "8123"})
     state = json.loads(result.stdout)
     assert result.returncode == 5 and state["state"] is None and state["instance"] == "8123-9500"
     assert state["message"] in result.stderr
@@ -73,10 +72,9 @@ def test_a_failed_start_tells_its_reason_once(state_dir):
                                      ["run", "--help"], ["sweep"], ["doctor"], ["doctor", "--json"]])
 def test_a_failed_write_is_told_and_is_a_failure(state_dir, command):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([TETHER] + command, env=dict(os.environ, TETHER_STATE_DIR=state_dir), stdout=full,
-                              stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+        done = run_apart([TETHER] + command, {"TETHER_STATE_DIR": state_dir}, stdout=full)
     assert done.returncode == 1
-    assert done.stderr == "tether: cannot write to standard output: No space left on device\n"
+    assert done.stderr == "tether: cannot write to standard output%s\n" % system.WHY_FULL
 
 
 def test_a_failed_write_of_what_runs_is_told_and_is_a_failure(state_dir):
@@ -88,8 +86,7 @@ def test_a_failed_write_of_what_runs_is_told_and_is_a_failure(state_dir):
             wait_until(lambda: (control.request("logs", n=1)["lines"] or [""])[-1].endswith(" end"), "all is written")
         for command in (["status"], ["status", "--json"], ["status", "--watch"], ["logs", "-n", "2001"], ["logs", "-f"],
                         ["launch"], ["restart"], ["stop"]):
-            done = subprocess.run(one.argv(*command), env=dict(os.environ, **one.env), stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False)
+            done = run_apart(one.argv(*command), one.env, stdout=full)
             assert done.returncode == 1, command
             assert done.stderr.startswith("tether: cannot write to standard output"), command
             assert done.stderr.count("\n") == 1, command
@@ -104,13 +101,15 @@ def test_what_follows_ends_with_its_reader(state_dir, command, kind):
         with one.control() as control:
             control.hello("cli")
             wait_until(lambda: control.request("logs", n=1)["lines"], "something is written")
-        reader, writer = (os.pipe() if kind == "pipe" else [end.detach() for end in socket.socketpair()])
-        with subprocess.Popen(one.argv(*command), env=dict(os.environ, **one.env), stdout=writer,
-                              stderr=subprocess.PIPE) as process:
-            os.close(writer)
+        reader, writer = socket.socketpair()
+        with reader, writer, system.popen(
+                one.argv(*command), env=dict(os.environ, **one.env), stderr=subprocess.PIPE,
+                stdout=subprocess.PIPE if kind == "pipe" else writer) as process:
+            writer.close()
             try:
-                assert os.read(reader, 1) != b""
-                os.close(reader)
+                with process.stdout or reader.makefile("rb") as file:
+                    assert file.read(1) != b""
+                reader.close()
                 assert process.wait(LIMIT / 2) == 0 and process.stderr.read() == b""
             finally:
                 process.kill()

@@ -1,7 +1,6 @@
 """What comes over the control socket, whatever it is, and the commands that speak over it. Row E5,
 and the control protocol."""
 import json
-import os
 import random
 import signal
 import socket
@@ -9,7 +8,7 @@ import socket
 import pytest
 
 from clients import Peer
-from harness import Process, wait_gone
+from harness import Process, kill, wait_gone
 from scene import cpu_seconds, wait_until
 from tether import SERVER, Instance, http_get
 
@@ -259,7 +258,7 @@ def test_status_watch_tells_the_loss_of_the_daemon(state_dir):
         guard = instance.status()["guard_pid"]
         with watch_status(instance) as watching:
             watching.expect("^server    ready")
-            os.kill(instance.result["daemon_pid"], signal.SIGKILL)
+            kill(instance.result["daemon_pid"])
             assert watching.wait() == 1
             assert "the daemon is gone" in watching.output
         wait_gone(guard)
@@ -290,7 +289,7 @@ def test_logs_follow_prints_what_was_and_what_comes(state_dir):
             following.expect("first words$")
             assert "server up pid" not in following.output
             # What it has printed was the answer, behind which it follows.
-            os.kill(instance.status()["server"]["pid"], signal.SIGKILL)
+            kill(instance.status()["server"]["pid"])
             following.expect(STAMPED + "launcher server was ended by signal 9")
             following.expect(STAMPED + r"stdout server up pid \d+$")
             instance.cli("stop")
@@ -331,7 +330,7 @@ def test_many_lines_of_log_come_as_one_line_of_the_protocol(state_dir):
 def test_a_daemon_that_is_busy_for_a_moment_is_waited_for(state_dir):
     with Instance(state_dir) as instance:
         instance.launch()
-        os.kill(instance.result["daemon_pid"], signal.SIGSTOP)
+        kill(instance.result["daemon_pid"], signal.SIGSTOP)
         waiting = []
         with pytest.raises(BlockingIOError):
             for _ in range(5000):
@@ -341,7 +340,7 @@ def test_a_daemon_that_is_busy_for_a_moment_is_waited_for(state_dir):
         with Process(instance.argv("status"), instance.env) as status:
             # It waits, or it fails at once; either way this comes after its connect().
             wait_until(lambda: status.popen.poll() is not None or is_asleep(status.pid), "its try")
-            os.kill(instance.result["daemon_pid"], signal.SIGCONT)
+            kill(instance.result["daemon_pid"], signal.SIGCONT)
             code = status.wait()
         for stream in waiting:
             stream.close()

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from fake_daemon import FakeDaemon
-from harness import LIMIT, TETHER, Process, children_of, describe, wait_gone
+from harness import LIMIT, Process, TETHER, children_of, describe, kill, wait_gone
 from mcp import BuiltIn
 from scene import wait_until
 from tether import PROGRAMS, SERVER, Instance
@@ -85,7 +85,7 @@ def daemon_of(drive):
 
 def send(pid, number):
     try:
-        os.kill(pid, number)
+        kill(pid, number)
     except ProcessLookupError:
         pass
 

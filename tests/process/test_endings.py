@@ -1,13 +1,12 @@
 """What is told of a server that cannot be started, or ends by itself. Rows D6 and D7."""
 import os
 import re
-import signal
 import sys
 
 import pytest
 
 from clients import wait_failed, wait_for, watch
-from harness import wait_gone
+from harness import kill, wait_gone
 from tether import SERVER, Instance, can_bind
 
 # ---- D6: what cannot be executed ----
@@ -137,7 +136,7 @@ def test_D7_a_failed_server_with_sessions_tells_them_why_and_starts_again_on_dem
         with instance.control() as control:
             state = control.hello()
             assert state["state"] == "ready"
-            os.kill(state["server"]["pid"], signal.SIGKILL)
+            kill(state["server"]["pid"])
             server = control.wait_state("failed")["server"]
             assert server["failure"] == "crashes" and server["pid"] == 0
             assert "it exited with code 9" in server["reason"] and server["reason"].endswith("bad")

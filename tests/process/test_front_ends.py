@@ -9,7 +9,7 @@ import pytest
 
 from clients import in_namespace, wait_for, watch
 from front import MODERN, STUB, Front, Scene
-from harness import Process, children_of, wait_gone
+from harness import Process, children_of, kill, wait_gone
 from scene import cpu_seconds, wait_asleep, wakeups
 from test_watchdog import PARENT
 
@@ -45,7 +45,7 @@ class Family:
         return os.path.join(self.instance.directory, "sessions", "%d.json" % self.front)
 
     def kill_parent(self):
-        os.kill(self.parent.pid, signal.SIGKILL)
+        kill(self.parent.pid)
         wait_gone(self.parent.pid)
 
     def __enter__(self):
@@ -53,7 +53,7 @@ class Family:
 
     def __exit__(self, *_):
         if self.front in children_of(os.getpid()) or self.parent.popen.poll() is None:
-            os.kill(self.front, signal.SIGTERM)
+            kill(self.front, signal.SIGTERM)
             wait_gone(self.front)
         self.parent.popen.stdin.close()
         self.parent.stop()
@@ -83,7 +83,7 @@ def test_B2_the_watchdog_can_be_turned_off(scene, value):
         for number in range(10, 13):
             family.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
             family.parent.expect('"id": %d' % number)
-        os.kill(family.front, signal.SIGTERM)
+        kill(family.front, signal.SIGTERM)
         wait_gone(family.front)
         assert os.waitstatus_to_exitcode(os.waitpid(family.front, 0)[1]) == 0
         assert not os.path.exists(family.record())
@@ -111,7 +111,7 @@ def test_B4_under_a_parent_that_is_process_1_it_does_not_end_itself(scene):
             init.expect('"id": %d' % number)
         init.popen.stdin.close()
         scene.observer.expect(event="request", method="DELETE")
-        os.kill(children_of(init.pid)[0], signal.SIGKILL)
+        kill(children_of(init.pid)[0])
         init.wait()
 
 
@@ -123,7 +123,7 @@ def test_B4_as_process_1_it_does_not_end_itself_and_obeys_sigterm(scene):
         front.popen.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
         front.popen.stdin.flush()
         front.expect('"serverInfo"')
-        os.kill(children_of(front.pid)[0], signal.SIGTERM)
+        kill(children_of(front.pid)[0], signal.SIGTERM)
         assert front.wait() == 0
         front.popen.stdin.close()
 
@@ -224,7 +224,7 @@ def test_F2_while_the_server_is_away_it_does_not_spin(scene):
     waiting = front.begin_call("hang")
     scene.make_deaf()
     front.notification("notifications/progress")
-    os.kill(scene.status()["server"]["pid"], signal.SIGKILL)
+    kill(scene.status()["server"]["pid"])
     assert "error" in front.answer(waiting)
     scene.observer.expect(event="start")
     request = front.begin("ping")

@@ -1,13 +1,11 @@
 """`tether mcp` with the built-in server, which is what it starts when no other is named. Rows E6, F5, F7."""
-import os
-import signal
 import urllib.error
 import urllib.request
 
 import pytest
 
 from front import MODERN, Scene
-from harness import wait_gone
+from harness import kill, wait_gone
 
 
 @pytest.fixture
@@ -52,7 +50,7 @@ def test_E6_every_request_has_one_answer_whoever_is_killed_meanwhile(scene):
         for number in range(60):
             if number == 30:
                 state = scene.status()
-                os.kill(state[victim]["pid"], signal.SIGKILL)
+                kill(state[victim]["pid"])
                 if victim == "daemon":
                     wait_gone(state["daemon"]["pid"])
             method, params = [("ping", {}), ("tools/list", {}), ("tools/list", MODERN), ("server/discover", MODERN),

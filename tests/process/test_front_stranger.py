@@ -7,6 +7,7 @@ import tempfile
 import pytest
 
 from front import LEGACY, STUB, Scene
+from harness import kill
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="another user can be had by root only")
 AS_NOBODY = [sys.executable, "-c",
@@ -59,7 +60,7 @@ os.execv(sys.argv[1], sys.argv[1:])""" % (str(mark), str(mark))]
     front.initialize()
     assert front.ask("ping")["result"] == {}
     assert scene.observer.expect_call("ping")
-    os.kill(scene.status()["server"]["pid"], 9)
+    kill(scene.status()["server"]["pid"])
     error = front.ask("ping")["error"]
     assert error["code"] == -32000 and "another user" in error["message"], error
     # The stream of the server that was ours may be heard of late.

@@ -2,12 +2,11 @@
 fatal, what is safe to repeat is served again, and no request hangs."""
 import os
 import queue
-import signal
 
 import pytest
 
 from front import MODERN, STUB, Scene, text_of
-from harness import LIMIT, wait_gone
+from harness import LIMIT, kill, wait_gone
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def test_E6_the_rest_of_an_answer_is_not_asked_of_another_server(scene, tool, fi
     ("tools/list", {}), ("resources/read", {"uri": "a:b"}), ("prompts/get", {"name": "x"}), ("ping", {})])
 def test_E6_requests_that_wait_while_the_server_is_gone_are_served_by_the_next(scene, method, params):
     front = begin(scene)
-    os.kill(scene.status()["server"]["pid"], signal.SIGKILL)
+    kill(scene.status()["server"]["pid"])
     assert "result" in front.ask(method, params)
 
 
@@ -66,7 +65,7 @@ def test_E6_what_a_session_had_asked_for_is_asked_for_again(scene):
     front.ask("resources/unsubscribe", {"uri": "test:b"})
     scene.observer.rest()
     pid = scene.status()["server"]["pid"]
-    os.kill(pid, signal.SIGKILL)
+    kill(pid)
     first = scene.observer.expect_call("initialize")
     told = [scene.observer.expect(event="request") for _ in range(5)]
     assert first["pid"] != pid and len({event["headers"].get("mcp-session-id") for event in told}) == 1
@@ -91,7 +90,7 @@ def test_E6_the_killed_daemon_is_replaced_and_the_session_goes_on(scene):
     safe = front.begin_call("safe_die")
     with open(scene.env["STUB_MARK"], "w"):
         pass
-    os.kill(before["daemon"]["pid"], signal.SIGKILL)
+    kill(before["daemon"]["pid"])
     assert "error" in front.answer(hanging) and "result" in front.answer(safe)
     assert text_of(front.call("echo")) == "{}"
     after = scene.status()
@@ -106,7 +105,7 @@ def test_E6_many_in_flight_when_the_server_dies_each_have_one_end(scene):
     for _ in range(30):
         front.notification("notifications/progress")
     lists = [front.begin("tools/list") for _ in range(60)]
-    os.kill(scene.status()["server"]["pid"], signal.SIGKILL)
+    kill(scene.status()["server"]["pid"])
     for call in calls:
         assert "error" in front.answer(call)
     for request in lists:
@@ -119,7 +118,7 @@ def test_E6_questions_of_a_server_that_is_gone_are_withdrawn(scene):
     front = begin(scene)
     call = front.begin_call("ask")
     asked = front.notification("sampling/createMessage")
-    os.kill(scene.status()["server"]["pid"], signal.SIGKILL)
+    kill(scene.status()["server"]["pid"])
     assert "error" in front.answer(call)
     assert front.notification("notifications/cancelled")["params"]["requestId"] == asked["id"]
     scene.observer.rest()
@@ -153,7 +152,7 @@ def test_E6_stateless_requests_survive_as_well_and_a_subscription_stays(scene):
     front = scene.start()
     listening = front.begin("subscriptions/listen", MODERN)
     front.notification("notifications/subscriptions/acknowledged")
-    os.kill(scene.status()["server"]["pid"], signal.SIGKILL)
+    kill(scene.status()["server"]["pid"])
     assert "result" in front.ask("tools/list", MODERN)
     scene.observer.expect_call("subscriptions/listen")
     again = scene.observer.expect_call("subscriptions/listen")
@@ -235,7 +234,7 @@ def test_F3_the_server_passes_on_to_another_front_and_ends_with_the_last(scene):
     assert {s["role"] for s in state["sessions"]} == {"front"}
     with scene.instance.control() as control:
         control.hello("cli")
-        os.kill(first.pid, signal.SIGKILL)
+        kill(first.pid)
         state = control.receive("state")
         while state["owner"]["pid"] != second.pid:
             state = control.receive("state")

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from clients import dead_identity, in_namespace, wait_failed
-from harness import Process, children_of, run, wait_gone
+from harness import Process, children_of, kill, own_pid, run, wait_gone
 from scene import find_guard
 from tether import SERVER, Instance, identity, start_owner
 
@@ -94,12 +94,12 @@ class Cleaned:
         self.sessions = sessions_of(instance)
         dead, linked = dead_identity(), dead_identity()
         with start_owner() as process:
-            os.kill(process.pid, signal.SIGKILL)
+            kill(process.pid)
             wait_gone(process.pid)
             zombie = identity(process.pid)
             self.gone = files_to_go(dead, zombie)
             self.odd_names = files_with_odd_names(dead)
-            here = identity(os.getpid())
+            here = identity(own_pid())
             self.live = {"%d.json" % here["pid"]: here, "1.json": identity(1)}
             for name, content in {**self.gone, **self.live, **self.odd_names, **PROVE_NOTHING, **NOT_OURS}.items():
                 write(self.sessions, name, content)
@@ -196,11 +196,11 @@ def test_C1_sweep_cleans_the_same_without_a_start(state_dir):
     dead = dead_identity()
     sessions = sessions_of(instance)
     write(sessions, "%d.json" % dead["pid"], dead)
-    write(sessions, "%d.json" % os.getpid(), identity(os.getpid()))
+    write(sessions, "%d.json" % own_pid(), identity(own_pid()))
     write(instance.directory, "state.json", {"daemon": dead})
     swept = instance.cli("sweep")
     assert swept.status == 0 and "removed %d.json" % dead["pid"] in swept.output
-    assert os.listdir(sessions) == ["%d.json" % os.getpid()]
+    assert os.listdir(sessions) == ["%d.json" % own_pid()]
     assert not os.path.exists(os.path.join(instance.directory, "state.json"))
     assert instance.cli("sweep").output == "swept\n"  # idempotent
 
@@ -211,7 +211,7 @@ def test_C1_where_a_killed_daemon_was_told_that_its_server_is_ready(state_dir, c
     with Instance(state_dir) as instance:
         result = instance.launch("--ready", "notify", command=[SERVER, "--notify"])
         guard = find_guard(result["daemon_pid"])
-        os.kill(result["daemon_pid"], signal.SIGKILL)
+        kill(result["daemon_pid"])
         wait_gone(result["daemon_pid"])
         wait_gone(guard)
         assert "notify.sock" in os.listdir(instance.directory)
@@ -292,7 +292,7 @@ class LeftBehind:
         self.other.launch()
         dead = dead_identity()
         self.orphan = Orphan(self.instance, dead)
-        self.others = [Orphan(Instance(state_dir), dead), Orphan(self.instance, identity(os.getpid()), "--http", "0", "--ws", "0")]
+        self.others = [Orphan(Instance(state_dir), dead), Orphan(self.instance, identity(own_pid()), "--http", "0", "--ws", "0")]
         make_place(self.instance)
         write(self.instance.directory, "state.json", {"daemon": dead, "server": identity(self.orphan.pid), "mark": MARK,
                                                       "place": place_of_pids()})
@@ -374,10 +374,10 @@ def test_C3_the_next_start_ends_orphans_in_the_way_and_says_so(state_dir):
         for _ in range(20):  # the guard may be faster than our second signal; then there is no orphan
             first = instance.launch()
             guard = children_of(first["daemon_pid"])[0]
-            os.kill(guard, signal.SIGSTOP)
-            os.kill(first["daemon_pid"], signal.SIGSTOP)
-            os.kill(guard, signal.SIGKILL)
-            os.kill(first["daemon_pid"], signal.SIGKILL)
+            kill(guard, signal.SIGSTOP)
+            kill(first["daemon_pid"], signal.SIGSTOP)
+            kill(guard)
+            kill(first["daemon_pid"])
             wait_gone(guard)
             wait_gone(first["daemon_pid"])
             if not instance.ports_are_free():

@@ -2,21 +2,18 @@
 import json
 import os
 import re
-import signal
-import subprocess
 import time
 
 import pytest
 
-from harness import wait_gone
+from harness import kill, run_apart, wait_gone
 from tether import SERVER, Instance
 
 CRASH = ("sh", "-c", "echo it hurts; exit 3")
 
 
 def status(instance):
-    done = subprocess.run(instance.argv("status", "--json"), env=dict(os.environ, **instance.env),
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    done = run_apart(instance.argv("status", "--json"), instance.env)
     assert done.returncode == 5
     state = json.loads(done.stdout)
     assert state["state"] is None
@@ -80,7 +77,7 @@ def test_a_run_whose_daemon_was_killed_says_so(state_dir, swept):
         one.launch()
         one.cli("stop")
         one.launch()
-        os.kill(one.result["daemon_pid"], signal.SIGKILL)
+        kill(one.result["daemon_pid"])
         wait_gone(one.result["daemon_pid"])
         wait_gone(one.result["server_pid"])
         if swept:

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import Process, run, wait_gone
+from harness import Process, kill, own_pid, run, wait_gone
 from scene import is_alive, stays, wait_until
 from tether import SERVER, Instance, http_get, start_owner
 
@@ -74,12 +74,12 @@ def test_L3_a_daemon_that_cannot_be_found_loses_neither_server_nor_place(state_d
     """All that leads to it was removed, and it had no time yet to put that back."""
     with start_owner() as owner, Instance(state_dir) as it:
         first = it.launch("--owner-pid", owner.pid)
-        os.kill(first["daemon_pid"], signal.SIGSTOP)
+        kill(first["daemon_pid"], signal.SIGSTOP)
         try:
             remove(it, *FILES)
             second = json.loads(run(it.argv("launch", "--", SERVER), it.env).output.splitlines()[-1])
         finally:
-            os.kill(first["daemon_pid"], signal.SIGCONT)
+            kill(first["daemon_pid"], signal.SIGCONT)
         assert second["code"] == 3 and second["holder"]["pid"] == first["server_pid"], second
         wait_whole(it)
         assert it.launch()["result"] == "adopted"
@@ -93,7 +93,7 @@ def test_L3_a_directory_that_is_gone_is_made_again(state_dir):
         with it.control() as control:
             session = control.hello()["session"]
             take_away(it)
-            wait_whole(it, FILES + ["sessions/%d.json" % os.getpid()])
+            wait_whole(it, FILES + ["sessions/%d.json" % own_pid()])
             assert control.request("status")["ok"]
             assert session in [one["session"] for one in still_the_same(it, first)["sessions"]]
             assert "made again" in it.log()
@@ -107,14 +107,14 @@ def test_L3_a_stopped_daemon_without_its_files_is_neither_ended_nor_replaced(sta
     """It cannot make them again. Whoever comes is told whom to see to, in bounded time."""
     with start_owner() as owner, Instance(state_dir) as it:
         first = it.launch("--owner-pid", owner.pid)
-        os.kill(first["daemon_pid"], signal.SIGSTOP)
+        kill(first["daemon_pid"], signal.SIGSTOP)
         try:
             remove(it, "lock", "control.sock")
             results = [it.launch()]
             swept = it.cli("sweep")
             doctor = json.loads(it.cli("doctor", "--json").output)["findings"]
         finally:
-            os.kill(first["daemon_pid"], signal.SIGCONT)
+            kill(first["daemon_pid"], signal.SIGCONT)
         for result in results:
             assert result["code"] == 1 and "process %d" % first["daemon_pid"] in result["message"], result
         assert "process %d" % first["daemon_pid"] in swept.output, swept.output
@@ -145,13 +145,13 @@ def test_L3_who_ends_removes_only_what_is_its_own(state_dir):
     with start_owner() as owner, Instance(state_dir) as it:
         with Process(it.argv("run", "--owner-pid", owner.pid, *idle), it.env) as first:
             first.expect("server ready")
-            os.kill(first.pid, signal.SIGSTOP)
+            kill(first.pid, signal.SIGSTOP)
             take_away(it)
             with Process(it.argv("run", *idle), it.env) as second:
                 second.expect("server ready")
                 before = inodes(it)
-                os.kill(first.pid, signal.SIGTERM)
-                os.kill(first.pid, signal.SIGCONT)
+                kill(first.pid, signal.SIGTERM)
+                kill(first.pid, signal.SIGCONT)
                 assert first.wait() == 0
                 assert inodes(it) == before and os.path.exists(os.path.join(it.directory, "state.json"))
                 assert it.status()["daemon"]["pid"] == second.pid
@@ -177,8 +177,8 @@ def test_L5_no_command_waits_for_a_daemon_that_is_stopped(state_dir):
         wait_until(lambda: "server stopping" in two.log(), "it ends")
         assert stays(starting.pid, 7)  # a daemon that is quiet is asked, and waited for
         assert all(process.popen.poll() is None for process in list(waiting.values()) + [ending])
-        os.kill(daemon, signal.SIGSTOP)
-        os.kill(two.result["daemon_pid"], signal.SIGSTOP)
+        kill(daemon, signal.SIGSTOP)
+        kill(two.result["daemon_pid"], signal.SIGSTOP)
         commands = [Process(one.argv(*words.split()), one.env)
                     for words in ("status", "stop", "restart", "logs -f", "doctor")]
         try:
@@ -188,6 +188,6 @@ def test_L5_no_command_waits_for_a_daemon_that_is_stopped(state_dir):
             for process in commands:
                 assert process.wait(60) == 1 and "process %d" % daemon in process.output, process.output
         finally:
-            os.kill(daemon, signal.SIGCONT)
-            os.kill(two.result["daemon_pid"], signal.SIGCONT)
-            os.kill(two.result["server_pid"], signal.SIGKILL)
+            kill(daemon, signal.SIGCONT)
+            kill(two.result["daemon_pid"], signal.SIGCONT)
+            kill(two.result["server_pid"])

@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from harness import Process, free_ports, run, wait_gone
+from harness import Process, free_ports, kill, run, wait_gone
 from scene import wait_until
 from tether import SERVER, TETHER, Instance
 
@@ -127,7 +127,7 @@ def end(it, has_memory):
     if has_memory:
         assert it.cli("stop", "--force").status == 0 or it.cli("stop", "--force").status in (0, 5)
     else:
-        os.kill(it.result["daemon_pid"], signal.SIGTERM)
+        kill(it.result["daemon_pid"], signal.SIGTERM)
     it.wait_end(15)
 
 

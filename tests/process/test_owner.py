@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import Process
+from harness import Process, own_pid
 from scene import (SessionProcess, Watched, command_of, environment_of, is_alive, kill, owner_variables, stays,
                    wait_until)
 from tether import SERVER, Instance, http_get, identity, start_owner
@@ -204,7 +204,7 @@ def test_A4_owner_that_is_dead_before_the_launch(state_dir):
 
 
 def test_A4_owner_whose_pid_is_anothers_now(state_dir):
-    me = identity(os.getpid())
+    me = identity(own_pid())
     refused_for_the_owner(Instance(state_dir), "pid %d is another process than the owner meant" % me["pid"],
                           me["pid"], int(me["start"]) + 1)
 

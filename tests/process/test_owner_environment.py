@@ -2,11 +2,11 @@
 
 A2: the part of it that is the daemon's. The variables are read from the kernel, so what is seen is
 what the server was started with."""
-import os
 import signal
 
 import pytest
 
+from harness import own_pid
 from scene import Fifo, SessionProcess, environment_of, kill, owner_variables, wait_until
 from tether import SERVER, Instance, identity, start_owner
 
@@ -114,7 +114,7 @@ def test_A2_foreground(state_dir, starts):
 def test_A2_nothing_of_it_without_an_owner(state_dir, starts, way):
     """A2, A13: an owner of something else, found in the environment under an alias, is not passed on,
     at the start or after a crash."""
-    foreign = {name: str(os.getpid()) for name in ALIASES}
+    foreign = {name: str(own_pid()) for name in ALIASES}
     with Instance(state_dir, *NAMED) as it:
         command = [SERVER, "--stamp", starts.path]
         process = it.run(command=command, env=foreign) if way == "run" else None

@@ -72,7 +72,7 @@ def nobodys_place():
         os.makedirs(programs)
         shutil.copy2(TETHER, folder)
         shutil.copy2(SERVER, programs)
-        for name in ("harness.py", "tether.py", "hidden.py"):
+        for name in ("harness.py", "on_linux.py", "tether.py", "hidden.py"):
             shutil.copy2(os.path.join(SUPPORT, name), folder)
         os.mkdir(os.path.join(folder, "state"), 0o700)
         os.chown(os.path.join(folder, "state"), NOBODY, NOBODY)

@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 
+from harness import own_pid
 from tether import SERVER, Instance
 
 EVIL = "a\x1b[2J\x1b]0;title\x07b\r\nserver    ready\x9b31m\u202ec\u2028d\u2066e\x7ff\x08"
@@ -30,8 +31,8 @@ def test_L4_names_are_made_printable_where_they_enter(state_dir):
             assert shown.startswith("ab") and shown.endswith("f\\x08"), shown
             for words in (["status"], ["status", "--json"], ["doctor"], ["stop"], ["logs", "-n", "100"]):
                 output = printed(it, *words)
-                assert words != ["status"] or "session   editor, process %d, connected, ab" % os.getpid() in output
-            for name in ("state.json", "launcher.log", "sessions/%d.json" % os.getpid()):
+                assert words != ["status"] or "session   editor, process %d, connected, ab" % own_pid() in output
+            for name in ("state.json", "launcher.log", "sessions/%d.json" % own_pid()):
                 assert not HARMFUL.search(it.log(name)), name
 
 

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from harness import Process, free_ports
+from harness import Process, free_ports, own_pid
 from scene import NEWER, Fifo, SessionProcess, Watched, environment_of, is_alive, kill, server_of, wait_alone, wait_until
 from tether import SERVER, Instance, can_bind, http_get, identity, start_owner
 
@@ -74,7 +74,7 @@ def test_A12_whole_tree_of_a_crashed_daemon_and_guard_is_replaced(state_dir, sta
         it.launch(command=[SERVER, "--escape", starts.path])
         with Watched(starts.pids(5)) as tree:
             root = it.result["server_pid"]
-            members = [pid for pid in tree.fds.values() if pid == root or parent_of(pid) == root]
+            members = [pid for pid in tree.pids() if pid == root or parent_of(pid) == root]
             assert len(members) == 4
             crash(it)
             assert it.launch(command=[SERVER])["result"] == "started", it.result
@@ -241,7 +241,7 @@ def test_A12_mark_alone_makes_no_orphan(state_dir, mark):
     variables, as from a terminal inside a server, is a stranger."""
     with start_owner() as process:
         dead = identity(process.pid)
-    living = identity(os.getpid())
+    living = identity(own_pid())
     daemon = {"living daemon": "%(pid)d:%(start)s" % living, "other instance": "%(pid)d:%(start)s" % dead,
               "no daemon": None, "malformed": "%(pid)dx:%(start)s" % dead}[mark]
     with Instance(state_dir) as it:
@@ -432,7 +432,7 @@ class GoingDaemon:
             assert json.loads(lines.readline())["type"] == "hello"
             connection.shutdown(socket.SHUT_RD)
             welcome = {"type": "welcome", "session": "1", "version": "0.0.1", "state": "ready",
-                       "daemon": dict(identity(os.getpid()), start="1"), "server": {"state": "ready", "pid": 0}}
+                       "daemon": dict(identity(own_pid()), start="1"), "server": {"state": "ready", "pid": 0}}
             connection.sendall(json.dumps(welcome).encode() + b"\n")
             self.close()
 

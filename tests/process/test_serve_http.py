@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from harness import kill
 from scene import wait_asleep, wakeups
 from served import Http, META, MODERN, Served
 
@@ -326,17 +327,17 @@ def test_F7_clients_that_are_gone_before_their_answer_do_not_end_the_server(serv
         with server.http_connection() as known:
             known.send(get(server))
             known.answer()
-            os.kill(server.pid, signal.SIGSTOP)
+            kill(server.pid, signal.SIGSTOP)
             known.send(words)
             reset(known.socket)
-        os.kill(server.pid, signal.SIGCONT)
+        kill(server.pid, signal.SIGCONT)
         assert server.status()["pid"] == server.pid
-        os.kill(server.pid, signal.SIGSTOP)
+        kill(server.pid, signal.SIGSTOP)
         for port in (server.http, server.ws):
             with socket.create_connection(("127.0.0.1", port)) as connection:
                 connection.sendall(words)
                 reset(connection)
-        os.kill(server.pid, signal.SIGCONT)
+        kill(server.pid, signal.SIGCONT)
         assert server.status()["pid"] == server.pid
     with server.editor(), server.http_connection() as http:  # whose tools are news to who listens
         http.post(PING)

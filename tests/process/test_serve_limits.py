@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from harness import kill
 from served import BOTH, EVERYTHING, META, MODERN, TOKEN, Http, Served
 from websocket import FIN, TEXT, frame, request
 
@@ -206,9 +207,9 @@ def tool_call(server):
 def test_F7_other_users_get_nothing_by_being_gone(server):
     """The system does not tell any more whose a connection was that is closed: it is nobody's then."""
     with server.editor() as editor:
-        os.kill(server.pid, signal.SIGSTOP)
+        kill(server.pid, signal.SIGSTOP)
         assert as_stranger(server.http, tool_call(server), waits=False) == ""
-        os.kill(server.pid, signal.SIGCONT)
+        kill(server.pid, signal.SIGCONT)
         assert server.status()["calls"] == 0
         assert editor.request("tests/sync", {})["id"]  # and nothing came before it
         assert "403" in as_stranger(server.http, tool_call(server))
@@ -218,9 +219,9 @@ def test_F7_other_users_get_nothing_by_being_gone(server):
 def test_F7_other_users_are_no_editors(server):
     """Not even with the token."""
     assert "403" in as_stranger(server.ws, request(server.ws, token=TOKEN))
-    os.kill(server.pid, signal.SIGSTOP)
+    kill(server.pid, signal.SIGSTOP)
     as_stranger(server.ws, request(server.ws, token=TOKEN), waits=False)
-    os.kill(server.pid, signal.SIGCONT)
+    kill(server.pid, signal.SIGCONT)
     assert server.status()["editors"] == []
     with server.editor() as editor:
         assert editor.hello["active"] and len(server.status()["editors"]) == 1

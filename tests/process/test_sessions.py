@@ -2,13 +2,12 @@
 Rows E1 to E4, E7, C4, A4, A5, F3."""
 import json
 import os
-import signal
 import time
 
 import pytest
 
 from clients import Peer, wait_for, watch
-from harness import wait_gone
+from harness import kill, own_pid, wait_gone
 from scene import wait_until
 from tether import Instance, identity, start_owner
 
@@ -33,15 +32,15 @@ def test_E1_pid_and_start_are_optional_because_the_kernel_knows(state_dir, drop)
         with instance.control() as control:
             welcome = control.hello(**{key: None for key in drop}, project="/games/one", godot="4.6")
             assert welcome["type"] == "welcome" and welcome["ws_token"]
-            mine = sessions(welcome)[os.getpid()]
-            assert mine["start"] == identity(os.getpid())["start"] and mine["role"] == "editor"
+            mine = sessions(welcome)[own_pid()]
+            assert mine["start"] == identity(own_pid())["start"] and mine["role"] == "editor"
             assert mine["session"] == welcome["session"] and mine["counts"] is True
             assert mine["project"] == "/games/one" and mine["godot"] == "4.6"
             control.request("status")  # the file is written behind the welcome
-            path = os.path.join(instance.directory, "sessions", "%d.json" % os.getpid())
+            path = os.path.join(instance.directory, "sessions", "%d.json" % own_pid())
             with open(path) as file:
                 record = json.load(file)
-            assert record["pid"] == os.getpid() and record["role"] == "editor"
+            assert record["pid"] == own_pid() and record["role"] == "editor"
             control.send(type="leave", reason="quit")
             control.wait_closed()
         with watch(instance) as control:
@@ -124,7 +123,7 @@ def test_E2_a_dead_client_is_dropped_although_a_grandchild_holds_its_socket(stat
                 wait_for(control, lambda state: state["sessions"] == [])
                 assert time.monotonic() - killed < 10  # by an event: the sweep comes after 30 s
             finally:
-                os.kill(child, signal.SIGKILL)
+                kill(child)
                 wait_gone(child)
 
 
@@ -178,7 +177,7 @@ def test_C4_who_comes_back_is_one_session_whatever_its_number(state_dir):
 def test_C4_a_second_connection_of_the_same_process_takes_over_or_stands_beside(state_dir):
     """The former connection need not be known to be dead."""
     with Instance(state_dir) as instance:
-        instance.launch("--owner-pid", os.getpid())
+        instance.launch("--owner-pid", own_pid())
         with instance.control() as first, instance.control() as second, \
                 instance.control() as third, watch(instance) as control:
             one = first.hello()
@@ -353,7 +352,7 @@ def test_E4_a_silent_session_is_pinged_and_then_no_longer_counts(state_dir):
                 answering.receive("ping")
                 answering.send(type="pong")
             state = wait_for(control, lambda s: not sessions(s)[phantom.pid]["counts"])
-            assert sessions(state)[os.getpid()]["counts"] is True
+            assert sessions(state)[own_pid()]["counts"] is True
             assert "ping" in phantom.process.output
             assert sessions(state)[phantom.pid]["link"] == "connected"
             phantom.send(type="anything")  # it was only quiet
@@ -412,7 +411,7 @@ def test_adopt_registers_the_owner_that_a_later_launch_names(state_dir):
 
 @pytest.mark.parametrize("owner", [
     {"pid": 0}, {"pid": 1}, {"pid": -1}, {"pid": "12"}, {"pid": 1.5}, {},
-    {"pid": os.getpid(), "start": "1"}, {"pid": 2 ** 40}])
+    {"pid": own_pid(), "start": "1"}, {"pid": 2 ** 40}])
 def test_adopt_of_nobody_is_refused(state_dir, owner):
     with Instance(state_dir) as instance:
         instance.launch()

@@ -2,11 +2,10 @@
 import json
 import os
 import resource
-import signal
 import time
 
 from fake_daemon import FakeDaemon
-from harness import Process, run, wait_gone
+from harness import Process, kill, run, wait_gone
 from scene import find_guard
 from tether import SERVER, Instance
 
@@ -31,7 +30,7 @@ def test_D6_F1_with_few_files_a_start_works_in_full_or_says_why_not(state_dir):
             codes.add(result["code"])
             if result["code"] == 0:
                 guard = find_guard(result["daemon_pid"])
-                os.kill(result["daemon_pid"], signal.SIGKILL)
+                kill(result["daemon_pid"])
                 wait_gone(result["server_pid"])
                 wait_gone(guard)
             else:

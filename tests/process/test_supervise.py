@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from clients import check_peak
-from harness import LIMIT, Process, children_of, descendants_of, wait_gone
+from harness import LIMIT, Process, children_of, descendants_of, kill, wait_gone
 from scene import wait_until
 from terminal import open_terminal
 from tether import SERVER, Instance, http_get
@@ -281,7 +281,7 @@ def test_D2_concurrent_stops_are_one(state_dir, tmp_path):
             control.hello(role="cli")
             wait_line(control, "recording")  # its handlers are in place
             stops = [Process(instance.argv("stop"), instance.env) for _ in range(15)]
-            os.kill(instance.result["daemon_pid"], signal.SIGTERM)  # one more way to ask
+            kill(instance.result["daemon_pid"], signal.SIGTERM)  # one more way to ask
             for stop in stops:
                 # 5: it was there too late to find anybody
                 assert stop.wait() in (0, 5), stop.output

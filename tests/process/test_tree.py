@@ -94,7 +94,7 @@ def test_F1_no_survivor_of_the_escape_test(state_dir, members, end):
                                           "--stop-grace-ms", 150) as it:
         it.launch("--owner-pid", owner.pid, command=[SERVER, "--escape", members.path])
         with Watched(members.pids(5)) as tree:
-            assert len(set(tree.fds.values())) == 5 and len(tree.left()) == 5
+            assert len(set(tree.pids())) == 5 and len(tree.left()) == 5
             end_and_check(it, owner, end, tree)
 
 

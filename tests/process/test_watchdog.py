@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from clients import in_namespace
-from harness import Process, children_of, wait_gone
+from harness import Process, children_of, kill, wait_gone
 from tether import SERVER, Instance
 
 # The parent is a shell that leaves its own stdin, which the test keeps open, to tether.
@@ -27,7 +27,7 @@ class Family:
 
     def kill_parent(self):
         """Returns once tether has another parent."""
-        os.kill(self.parent.pid, signal.SIGKILL)
+        kill(self.parent.pid)
         wait_gone(self.parent.pid)
         assert self.tether in children_of(os.getpid())
 
@@ -45,7 +45,7 @@ class Family:
 
     def __exit__(self, *_):
         if self.parent.popen.poll() is None or self.tether in children_of(os.getpid()):
-            os.kill(self.tether, signal.SIGTERM)
+            kill(self.tether, signal.SIGTERM)
             wait_gone(self.tether)
         self.parent.popen.stdin.close()
         self.parent.stop()
@@ -81,7 +81,7 @@ def test_B2_the_watchdog_can_be_turned_off(state_dir, value):
             assert instance.status()["state"] == "ready"
         with instance.control() as control:
             assert control.request("status")["state"] == "ready"
-        os.kill(family.tether, signal.SIGTERM)
+        kill(family.tether, signal.SIGTERM)
         assert family.wait_end() == 0
         assert family.files() == []
     assert "ended (signal)" in instance.log()
@@ -102,7 +102,7 @@ def test_B3_a_parent_that_dies_while_the_server_starts_ends_it_too(state_dir):
     with Process(["sh", "-c", PARENT, "sh"] + argv, instance.env, stdin=subprocess.PIPE) as parent:
         tether = int(parent.expect(r"^started (\d+)$").group(1))
         parent.expect("server started: process")
-        os.kill(parent.pid, signal.SIGKILL)
+        kill(parent.pid)
         wait_gone(tether)
         parent.popen.stdin.close()
     assert not os.path.exists(os.path.join(instance.directory, "state.json"))
@@ -116,7 +116,7 @@ def test_B1_a_stubborn_server_does_not_outlive_the_parent(state_dir, tmp_path):
     with Process(["sh", "-c", PARENT, "sh"] + argv, instance.env, stdin=subprocess.PIPE) as parent:
         tether = int(parent.expect(r"^started (\d+)$").group(1))
         parent.expect("server ready")
-        os.kill(parent.pid, signal.SIGKILL)
+        kill(parent.pid)
         wait_gone(tether)
         parent.popen.stdin.close()
     assert "ended (parent died): no process is left, both ports are free" in instance.log()
@@ -142,7 +142,7 @@ def test_B4_under_a_parent_that_is_process_1_it_does_not_end_itself(state_dir):
             assert instance.status()["state"] == "ready"
         assert instance.cli("stop").status == 0
         init.expect(r"ended \(stop requested\)")
-        os.kill(children_of(init.pid)[0], signal.SIGKILL)
+        kill(children_of(init.pid)[0])
         init.wait()
 
 
@@ -157,7 +157,7 @@ def test_B4_as_process_1_it_does_not_end_itself_and_obeys_sigterm(state_dir):
         for _ in range(3):
             state = instance.status()
             assert state["state"] == "ready" and state["daemon"]["pid"] == 1
-        os.kill(children_of(run.pid)[0], signal.SIGTERM)
+        kill(children_of(run.pid)[0], signal.SIGTERM)
         assert run.wait() == 0
         assert r"ended (signal)" in run.output
     assert instance.ports_are_free()

@@ -110,12 +110,13 @@ run_lane() {
     while file=$(next_test_file) && [ -n "$file" ]; do run_pytest_file "$1" "$file"; done
 }
 
-# All tests of a folder, two files at a time: most of them wait for something, most of the time.
+# All tests of these folders, two files at a time: most of them wait for something, most of the time.
 run_pytest() {
-    local folder=$1 lane lanes=()
+    local lane lanes=()
     rm -rf "$BUILD/logs/lanes"
     mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
-    (cd "$ROOT/tests" && ls -S "$folder"/test_*.py) >"$BUILD/logs/lanes.todo"
+    (cd "$ROOT/tests" && find "$@" -maxdepth 1 -name 'test_*.py' -printf '%s %p\n' | sort -rn | cut -d' ' -f2) \
+        >"$BUILD/logs/lanes.todo"
     for lane in 1 2; do
         run_lane $lane &
         lanes+=($!)
@@ -143,14 +144,25 @@ with_wine() {
         WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
 }
 
-area_wine() {
+# The tests of Windows itself, and the tests of the other areas against the programs of Windows.
+area_windows() {
     local program
     run_pytest wine
+    TETHER_SYSTEM=windows run_pytest process mcp engine
     with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
     for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
         run_tap with_wine /usr/lib/wine/wine64 "$program"
     done
     with_wine /usr/lib/wine/wineserver64 -k || true # that of this prefix
+    "$PYTHON" "$ROOT/tests/support/not_here.py"
+    cat "$BUILD"/logs/lanes/{process,mcp,engine}-* | awk '
+        { same += $1; left += $2 + $3; not_here += $4; not_yet += $5 }
+        END {
+            printf "windows: %d of %d the same, %d not applicable", same, same + left + not_here + not_yet, not_here
+            if (left) printf ", %d failed or skipped", left
+            if (not_yet) printf ", %d not tried", not_yet
+            printf "\n"
+        }'
 }
 
 # ---- other systems -------------------------------------------------------------------------------
@@ -272,15 +284,15 @@ prepare_areas() {
         process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
         mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
         engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
-        wine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_WINE[@]}") ;;
+        windows) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
     [ ${#tools[@]} -eq 0 ] || need "${tools[@]}"
     cmd_build compiledb=yes
     for area in "$@"; do
         if [ "$area" = process ]; then with_cache_lock nginx fetch_nginx; fi
-        if [ "$area" = mcp ]; then with_cache_lock node fetch_node_packages; fi
-        if [ "$area" = wine ]; then cmd_build platform=windows; fi
+        if [ "$area" = mcp ] || [ "$area" = windows ]; then with_cache_lock node fetch_node_packages; fi
+        if [ "$area" = windows ]; then cmd_build platform=windows; fi
     done
 }
 

@@ -8,7 +8,7 @@ import sys
 import time
 
 from harness import LIMIT, Process, wait_gone
-from tether import identity
+from tether import identity, start_owner
 
 # Says on the socket what it reads after "send ", and prints what the socket says. On "fork" a child
 # gets the socket, too, and keeps it until it is killed.
@@ -171,7 +171,7 @@ def check_peak(pid, most_kib):
 
 def dead_identity():
     """The identity of a process that has ended."""
-    with Process(["sleep", "1000"]) as process:
+    with start_owner() as process:
         return identity(process.pid)
 
 

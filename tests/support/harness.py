@@ -13,9 +13,17 @@ import subprocess
 import threading
 import time
 
+IS_WINDOWS = os.environ.get("TETHER_SYSTEM") == "windows"
+if IS_WINDOWS:
+    import on_windows as system
+else:
+    import on_linux as system
+import on_linux
+from on_linux import describe
+
 LIMIT = 30.0  # seconds that any single wait may take
-BUILD = os.environ["TETHER_BUILD"]
-TETHER = os.environ.get("TETHER_PROGRAM") or os.path.join(BUILD, "tether")
+BUILD, TETHER = system.BUILD, system.TETHER
+wait_gone, kill, own_pid = system.wait_gone, system.kill, system.own_pid
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -55,17 +63,6 @@ def descendants_of(pid):
     return found
 
 
-def describe(pid):
-    try:
-        with open("/proc/%d/cmdline" % pid, "rb") as file:
-            text = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
-        with open("/proc/%d/stat" % pid) as file:
-            state = file.read().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "%d (gone)" % pid
-    return "%d [%s] %s" % (pid, state, text)
-
-
 def open_fds():
     """Our own open files as {number: what it is}, without the one that lists them."""
     found = {}
@@ -77,24 +74,9 @@ def open_fds():
     return found
 
 
-def wait_gone(pid, limit=LIMIT):
-    """Waits until a process, child of ours or not, has ended."""
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        if not poll.poll(limit * 1000):
-            raise TimeoutError("still there after %g s: %s" % (limit, describe(pid)))
-    finally:
-        os.close(fd)
-
-
 def reap_adopted():
     """Waits for orphans that were handed to us; those of subprocess are left to it."""
-    known = {process.pid for process in Process.running}
+    known = {process.pid for process in Process.running}.union(system.children())
     for pid in children_of(os.getpid()):
         if pid not in known:
             try:
@@ -115,7 +97,7 @@ def end_strays(allowed=(), limit=LIMIT):
     left = _left(allowed)
     while left and time.monotonic() < end:
         try:
-            wait_gone(left[0], end - time.monotonic())
+            on_linux.wait_gone(left[0], end - time.monotonic())
         except TimeoutError:
             break
         before, left = left, _left(allowed)
@@ -129,7 +111,7 @@ def end_strays(allowed=(), limit=LIMIT):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass  # it ended by itself
-            wait_gone(pid)
+            on_linux.wait_gone(pid)
         left = [pid for pid in _left(allowed) if pid not in strays]
     return list(strays.values())
 
@@ -145,9 +127,9 @@ class Process:
         environment.update(env or {})
         self.output = ""
         self.changed = threading.Condition()
-        self.popen = subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, stdin=options.pop("stdin", subprocess.DEVNULL),
-                                      **options)
+        self.popen = system.popen(argv, env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, stdin=options.pop("stdin", subprocess.DEVNULL),
+                                  **options)
         self.pid = self.popen.pid
         self.enough, self.tell_enough = os.pipe()
         self.reader = threading.Thread(target=self._read, daemon=True)
@@ -190,7 +172,7 @@ class Process:
 
     def wait(self, limit=LIMIT):
         """Waits for the end and returns the exit status, negative for a signal."""
-        wait_gone(self.pid, limit)
+        system.wait_ended(self.popen, limit)
         status = self.popen.wait()
         self.reader.join(limit)
         if self.reader.is_alive():
@@ -204,7 +186,7 @@ class Process:
         if self in Process.running:
             if self.popen.poll() is None:
                 self.kill()
-            wait_gone(self.pid)
+            system.wait_ended(self.popen, LIMIT)
             self.popen.wait()
             self.close_output()
             Process.running.remove(self)
@@ -221,6 +203,14 @@ def run(argv, env=None, limit=LIMIT, **options):
     with Process(argv, env, **options) as process:
         process.status = process.wait(limit)
     return process
+
+
+def run_apart(argv, env=None, stdout=subprocess.PIPE, stderr=subprocess.PIPE, limit=LIMIT):
+    """Runs a program to its end with its two outputs apart, as subprocess.run does."""
+    with system.popen(argv, env=dict(os.environ, **(env or {})), stdin=subprocess.DEVNULL, stdout=stdout,
+                      stderr=stderr) as process:
+        texts = [data and data.decode() for data in process.communicate(timeout=limit)]
+    return subprocess.CompletedProcess(argv, process.returncode, *texts)
 
 
 PORTS = range(14000, 32000, 4)  # below those that the kernel gives out by itself, to connections

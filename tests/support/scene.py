@@ -2,17 +2,17 @@
 
 Where the system has an event (the end of a process, a line in a FIFO, a message), it is waited for.
 wait_until() is the one place that looks again and again, for what no event tells."""
-import errno
 import os
 import select
-import signal
 import sys
 import time
 
-from harness import BUILD, LIMIT, Process, children_of, descendants_of, describe, reap_adopted, wait_gone
+from harness import BUILD, LIMIT, Process, children_of, descendants_of, describe, kill, reap_adopted, system, wait_gone
 
-NEWER = os.path.join(BUILD, "linux." + os.uname().machine, "tests/tether-newer")
+NEWER = system.NEWER
 PROBE = os.path.join(BUILD, "linux." + os.uname().machine, "tests/programs/probe")
+environment_of, command_of, state_of = system.environment_of, system.command_of, system.state_of
+Watched = system.Watched
 CLIENT = os.path.join(os.path.dirname(__file__), "session_client.py")
 
 
@@ -35,15 +35,6 @@ def stays(pid, seconds):
     except TimeoutError:
         return True
     return False
-
-
-def state_of(pid):
-    """One letter, as of /proc/PID/stat; X for one that is gone."""
-    try:
-        with open("/proc/%d/stat" % pid) as file:
-            return file.read().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return "X"
 
 
 def is_alive(pid):
@@ -70,18 +61,6 @@ def wait_asleep(pid):
         before = wakeups(pid)
         return stays(pid, 0.5) and wakeups(pid) == before and state_of(pid) == "S"
     wait_until(is_asleep, "process %d sleeps" % pid)
-
-
-def environment_of(pid):
-    """What the program was started with, as {name: value}."""
-    with open("/proc/%d/environ" % pid, "rb") as file:
-        entries = file.read().split(b"\0")
-    return dict(entry.decode(errors="replace").split("=", 1) for entry in entries if b"=" in entry)
-
-
-def command_of(pid):
-    with open("/proc/%d/cmdline" % pid, "rb") as file:
-        return file.read().decode(errors="replace").split("\0")[:-1]
 
 
 def owner_variables(pid, *aliases):
@@ -139,40 +118,6 @@ class Fifo:
         self.close()
 
 
-class Watched:
-    """Processes held by pidfd, so that their end can be told from a number used again."""
-
-    def __init__(self, pids):
-        self.fds = {}
-        for pid in pids:
-            self.add(pid)
-
-    def add(self, pid):
-        try:
-            self.fds[os.pidfd_open(pid)] = pid
-        except OSError as error:
-            if error.errno != errno.ESRCH:
-                raise
-
-    def left(self):
-        return sorted(pid for fd, pid in self.fds.items() if not select.select([fd], [], [], 0)[0])
-
-    def wait(self, limit=LIMIT):
-        """Waits until all have ended; returns when that was."""
-        end = time.monotonic() + limit
-        for fd, pid in self.fds.items():
-            if not select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
-                raise TimeoutError("survived: %s" % [describe(pid) for pid in self.left()])
-        return time.monotonic()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for fd in self.fds:
-            os.close(fd)
-
-
 class SessionProcess(Process):
     """A process that holds a session, as an editor would. Tell it "leave REASON" or "close"."""
 
@@ -192,14 +137,6 @@ class SessionProcess(Process):
     def stop(self):
         super().stop()
         self.popen.stdin.close()
-
-
-def kill(pid, number=signal.SIGKILL):
-    """Signals one process that a test started, directly or not."""
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def server_of(instance):

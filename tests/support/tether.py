@@ -5,16 +5,10 @@ import select
 import socket
 import time
 
-from harness import BUILD, LIMIT, TETHER, Process, free_ports, run, wait_gone
+from harness import LIMIT, TETHER, Process, free_ports, run, system, wait_gone
 
-PROGRAMS = os.path.join(BUILD, "linux." + os.uname().machine, "tests/programs")
-SERVER = os.path.join(PROGRAMS, "server")
-
-
-def identity(pid):
-    """The process as it is named in messages: with its start time."""
-    with open("/proc/%d/stat" % pid) as file:
-        return {"pid": pid, "start": file.read().rsplit(")", 1)[1].split()[19]}
+PROGRAMS, SERVER = system.PROGRAMS, system.SERVER
+identity = system.identity
 
 
 def can_bind(port):
@@ -45,9 +39,7 @@ class Control:
     """A connection to the control socket that speaks lines of JSON."""
 
     def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(LIMIT)
-        self.socket.connect(path)
+        self.socket = system.connect(path, LIMIT)
         self.data = b""
         self.last_id = 0
 
@@ -60,7 +52,7 @@ class Control:
     def hello(self, role="editor", **more):
         """Says hello and returns the welcome, or the error."""
         message = {"type": "hello", "protocol": 1, "role": role, "version": "0.0.1"}
-        message.update(identity(os.getpid()))
+        message.update(identity(system.own_pid()))
         message.update(more)
         self.send(**{key: value for key, value in message.items() if value is not None})
         return self.receive("welcome", "error")
@@ -148,7 +140,7 @@ class Instance:
 
     def launch(self, *options, command=(SERVER,), env=None, **more):
         """Launches and returns the one line of JSON, as a dictionary."""
-        done = self.cli("launch", *self.options, *options, "--", *command, env=env, **more)
+        done = self.cli("launch", *self.options, *options, "--", *system.command(command), env=env, **more)
         self.result = json.loads(done.output.splitlines()[-1])
         assert self.result["code"] == done.status, done.output
         self.warnings = "\n".join(done.output.splitlines()[:-1])
@@ -156,14 +148,14 @@ class Instance:
 
     def run(self, *options, command=(SERVER,), env=None, **more):
         """Starts `tether run` and returns its process."""
-        return Process(self.argv("run", *self.options, *options, "--", *command),
+        return Process(self.argv("run", *self.options, *options, "--", *system.command(command)),
                        dict(self.env, **(env or {})), **more)
 
     def status(self):
         return json.loads(self.cli("status", "--json").output)
 
     def control(self):
-        return Control(os.path.join(self.directory, "control.sock"))
+        return Control(system.endpoint(self.directory))
 
     def log(self, name="launcher.log"):
         with open(os.path.join(self.directory, name), errors="replace") as file:
@@ -185,4 +177,4 @@ class Instance:
 
 def start_owner():
     """A process that does nothing and can be killed, for being an owner."""
-    return Process(["sleep", "1000"])
+    return Process(system.IDLE)

@@ -1,0 +1,167 @@
+"""What tests ask of the system that the programs under test run on: Linux, which the tests run on, too.
+
+on_windows.py has the same for programs of Windows; harness.py takes one of the two."""
+import errno
+import os
+import select
+import signal
+import socket
+import subprocess
+import time
+
+BUILD = os.environ["TETHER_BUILD"]
+TETHER = os.environ.get("TETHER_PROGRAM") or os.path.join(BUILD, "tether")
+BUILT = os.path.join(BUILD, "linux." + os.uname().machine)
+PROGRAMS = os.path.join(BUILT, "tests/programs")
+SERVER = os.path.join(BUILT, "tests/programs/server")
+NEWER = os.path.join(BUILT, "tests/tether-newer")
+IDLE = ["sleep", "1000"]  # a program that does nothing
+KILLED = "was ended by signal 9 (Killed)"  # as the log words the end of who was killed
+WHY_FULL = ": No space left on device"
+
+popen = subprocess.Popen
+bystanders = list  # processes that are not the tests' own: those that were there
+
+
+def prepare():
+    """Before the first test."""
+
+
+def command(words):
+    """The command of a server."""
+    return list(words)
+
+
+def children():
+    """Our own that somebody waits for."""
+    return []
+
+
+def settle():
+    """After a test: all that goes on by itself comes to its end."""
+
+
+def native(path):
+    """A path of ours, as the programs under test name it."""
+    return path
+
+
+def own_pid():
+    """Who speaks where a test speaks for itself."""
+    return os.getpid()
+
+
+def identity(pid):
+    """The process as it is named in messages: with its start time."""
+    with open("/proc/%d/stat" % pid) as file:
+        return {"pid": pid, "start": file.read().rsplit(")", 1)[1].split()[19]}
+
+
+def describe(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            text = file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+        with open("/proc/%d/stat" % pid) as file:
+            state = file.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "%d (gone)" % pid
+    return "%d [%s] %s" % (pid, state, text)
+
+
+def wait_gone(pid, limit=30.0):
+    """Waits until a process, child of ours or not, has ended."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        if not poll.poll(limit * 1000):
+            raise TimeoutError("still there after %g s: %s" % (limit, describe(pid)))
+    finally:
+        os.close(fd)
+
+
+def wait_ended(started, limit=30.0):
+    """Waits for the end of what popen() started, which keeps it for wait()."""
+    wait_gone(started.pid, limit)
+
+
+def kill(pid, number=signal.SIGKILL):
+    """Signals one process that a test started, directly or not."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def state_of(pid):
+    """One letter, as of /proc/PID/stat; X for one that is gone."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"
+
+
+def environment_of(pid):
+    """What the program was started with, as {name: value}."""
+    with open("/proc/%d/environ" % pid, "rb") as file:
+        entries = file.read().split(b"\0")
+    return dict(entry.decode(errors="replace").split("=", 1) for entry in entries if b"=" in entry)
+
+
+def command_of(pid):
+    with open("/proc/%d/cmdline" % pid, "rb") as file:
+        return file.read().decode(errors="replace").split("\0")[:-1]
+
+
+def endpoint(directory):
+    """Where the daemon of an instance listens, by its directory."""
+    return os.path.join(directory, "control.sock")
+
+
+def connect(path, limit):
+    """A socket that is connected with it."""
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(limit)
+    connection.connect(path)
+    return connection
+
+
+class Watched:
+    """Processes held by pidfd, so that their end can be told from a number used again."""
+
+    def __init__(self, pids):
+        self.fds = {}
+        for pid in pids:
+            self.add(pid)
+
+    def add(self, pid):
+        try:
+            self.fds[os.pidfd_open(pid)] = pid
+        except OSError as error:
+            if error.errno != errno.ESRCH:
+                raise
+
+    def pids(self):
+        return list(self.fds.values())
+
+    def left(self):
+        return sorted(pid for fd, pid in self.fds.items() if not select.select([fd], [], [], 0)[0])
+
+    def wait(self, limit=30.0):
+        """Waits until all have ended; returns when that was."""
+        end = time.monotonic() + limit
+        for fd, pid in self.fds.items():
+            if not select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
+                raise TimeoutError("survived: %s" % [describe(pid) for pid in self.left()])
+        return time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for fd in self.fds:
+            os.close(fd)

@@ -1,0 +1,351 @@
+"""What tests ask of the system that the programs under test run on: Windows, under Wine.
+
+Pids, pipes and signals of Windows mean nothing here, so one program in there, host.exe, is asked over
+TCP: it starts programs with pipes as their standard streams, and tells their ends. The files are the
+same for both, under two names. Where a test gives a program of Linux as the server (a script, as a
+rule), stand_in.py starts that, and a process of Windows stands in its place: it hears of the end, and
+with it the other one ends, too."""
+import atexit
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import on_linux
+from on_linux import describe
+from stand_in import StandIns
+
+BUILD = os.environ["TETHER_BUILD"]
+BUILT = os.path.join(BUILD, "windows.x86_64")
+WINE = "/usr/lib/wine/wine64"
+WINESERVER = "/usr/lib/wine/wineserver64"
+KILLED = "exited with code 9"
+WHY_FULL = ""  # to the C library /dev/full is a console, which it writes to at once; why that failed is lost
+ENVIRONMENT = {"WINEDEBUG": "-all", "DISPLAY": "", "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
+ACTS = {signal.SIGKILL: "kill", signal.SIGSTOP: "suspend", signal.SIGCONT: "resume", signal.SIGTERM: "interrupt",
+        signal.SIGINT: "interrupt"}
+OWN = ("winedevice", "plugplay", "svchost", "rpcss", "services", "explorer", "conhost", "wineboot")
+
+
+def native(path):
+    """A path of ours, as the programs under test name it."""
+    return "Z:" + str(path).replace("/", "\\")
+
+
+def local(path):
+    """The other way round."""
+    return path[2:].replace("\\", "/")
+
+
+TETHER = native(os.environ.get("TETHER_PROGRAM") or os.path.join(BUILT, "tether.exe"))
+PROGRAMS = os.path.join(BUILT, "tests/programs/windows")
+SERVER = native(os.path.join(PROGRAMS, "server.exe"))
+NEWER = native(os.path.join(BUILT, "tests/tether-newer.exe"))
+STAND_IN = native(os.path.join(PROGRAMS, "stand_in.exe"))
+HOST = os.path.join(PROGRAMS, "host.exe")
+IDLE = [native(HOST), "idle"]
+
+
+def is_windows(argv):
+    return re.match(r"[A-Z]:\\", argv[0]) is not None
+
+
+class bystanders:
+    """Processes that are not the tests' own: those that were there, and Wine's, which come when needed."""
+
+    def __init__(self, known):
+        self.known = known
+
+    def __contains__(self, pid):
+        text = describe(pid)
+        return pid in self.known or "wineserver64" in text or any("system32\\%s.exe" % name in text for name in OWN)
+
+
+class _Host:
+    def __init__(self):
+        prefix = os.environ["TETHER_WINEPREFIX"]
+        self.env = dict(os.environ, WINEPREFIX=prefix, **ENVIRONMENT)
+        os.makedirs(prefix, exist_ok=True)
+        if not os.path.exists(os.path.join(prefix, "system.reg")):
+            self._call(WINE, "wineboot", "--init")
+            # Windows exist, although nobody sees them. The desktop asks for it once, when it is made.
+            self._call(WINE, "reg", "add", r"HKCU\Software\Wine\Drivers", "/v", "Graphics", "/d", "null", "/f")
+            self._call(WINESERVER, "-k")
+            self._call(WINESERVER, "-w")  # it writes system.reg at its end
+        self.process = subprocess.Popen([WINE, HOST], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL)
+        self.port = int(self.process.stdout.readline())
+        pid, start, self.user = self.ask("self").split()
+        self.identity = {"pid": int(pid), "start": start}
+        self.stand_ins = StandIns(_translate, environment_of(int(pid), self))
+
+    def _call(self, *argv):
+        subprocess.run(argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False, timeout=180)
+
+    def request(self, *words):
+        connection = socket.create_connection(("127.0.0.1", self.port))
+        data = b"".join(str(word).encode(errors="surrogateescape") + b"\0" for word in words)
+        connection.sendall(struct.pack("<I", len(data)) + data)
+        return connection
+
+    def ask(self, *words):
+        with self.request(*words) as connection:
+            return read_line(connection)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(60)
+        self.process.stdout.close()
+        self._call(WINESERVER, "-k")
+        self._call(WINESERVER, "-w")
+
+
+_host = None
+
+
+def host():
+    global _host
+    if not _host:
+        _host = _Host()
+        atexit.register(_host.close)
+    return _host
+
+
+prepare = host
+
+
+def read_line(connection):
+    """A line and nothing behind it."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = connection.recv(1)
+        if not byte:
+            raise EOFError("host.exe has hung up")
+        line += byte
+    return line[:-1].decode()
+
+
+class _Popen:
+    """As much of subprocess.Popen as tests use."""
+
+    def __init__(self, argv, env=None, cwd=None, stdin=None, stdout=None, stderr=None, console=False):
+        self.args, self.returncode = argv, None
+        self.stdin = self.stdout = self.stderr = None
+        words = [self._stream("stdin", stdin, "wb"), self._stream("stdout", stdout, "rb"),
+                 "same" if stderr == subprocess.STDOUT else self._stream("stderr", stderr, "rb")]
+        changes = _changes(os.environ if env is None else env)
+        self.connection = host().request("run", subprocess.list2cmdline(argv), native(cwd) if cwd else "",
+                                         int(console), *words, *changes)
+        pid, self.start = read_line(self.connection).split()
+        if pid == "error":
+            self.connection.close()
+            raise OSError("Windows cannot start %s: error %s" % (argv, self.start))
+        self.pid = int(pid)
+
+    def _stream(self, name, wanted, mode):
+        if wanted == subprocess.PIPE:
+            connection = host().request("stream")
+            number = read_line(connection)
+            setattr(self, name, os.fdopen(connection.detach(), mode))
+            return number
+        if wanted in (None, subprocess.DEVNULL):
+            return "null"
+        number = wanted if isinstance(wanted, int) else wanted.fileno()
+        path = os.readlink("/proc/self/fd/%d" % number)
+        assert path.startswith("/"), "programs of Windows do not get %s" % path
+        return native(path)
+
+    def ended(self, limit):
+        """Whether it has, within this time."""
+        if self.returncode is None and select.select([self.connection], [], [], limit)[0]:
+            self.returncode = int(read_line(self.connection))
+            self.connection.close()
+        return self.returncode is not None
+
+    def poll(self):
+        self.ended(0)
+        return self.returncode
+
+    def wait(self, timeout=None):
+        if not self.ended(timeout):
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return self.returncode
+
+    def send_signal(self, number):
+        if self.poll() is None:
+            kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self):
+        self.send_signal(signal.SIGTERM)
+
+    def communicate(self, data=None, timeout=None):
+        """Of one stream at most: what is written to both is small."""
+        if self.stdin:
+            self.stdin.write(data or b"")
+            self.stdin.close()
+        found = [stream.read() if stream else None for stream in (self.stdout, self.stderr)]
+        self.wait(timeout)
+        return tuple(found)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream and not stream.closed:
+                stream.close()
+        self.wait()
+
+
+def _changes(env):
+    """What this environment has more or less than that of the host, which is ours."""
+    changes = [name for name in os.environ if name not in env]
+    for name, value in env.items():
+        if os.environ.get(name) != value:
+            is_path = name == "TETHER_STATE_DIR" and value.startswith("/")
+            changes.append("%s=%s" % (name, native(value) if is_path else value))
+    return changes
+
+
+def popen(argv, **options):
+    """A program of Windows, by its path there, or one of Linux."""
+    if not is_windows(argv):
+        options.pop("console", None)
+        return subprocess.Popen(argv, **options)
+    return _Popen(argv, **options)
+
+
+def command(words):
+    """The command of a server: a program of Windows as it is, for one of Linux its stand-in."""
+    words = [str(word) for word in words]
+    if not words or is_windows(words) or not shutil.which(words[0]):
+        return words
+    return [STAND_IN, str(host().stand_ins.port)] + words
+
+
+def own_pid():
+    """Who speaks where a test speaks for itself: the host's connections are ours."""
+    return host().identity["pid"]
+
+
+def identity(pid):
+    """The process as it is named in messages: with its start time."""
+    start = host().ask("start", pid)
+    if start == "gone":
+        raise ProcessLookupError(pid)
+    return {"pid": pid, "start": start}
+
+
+def wait_gone(pid, limit=30.0):
+    """Waits until a process of Windows has ended."""
+    if host().ask("await", int(limit * 1000), pid) != "gone":
+        raise TimeoutError("still there after %g s: process %d" % (limit, pid))
+
+
+def wait_ended(started, limit=30.0):
+    """Waits for the end of what popen() started."""
+    if not isinstance(started, _Popen):
+        on_linux.wait_ended(started, limit)
+    elif not started.ended(limit):
+        raise TimeoutError("still there after %g s: %s" % (limit, started.args))
+
+
+def kill(pid, number=signal.SIGKILL):
+    """What comes nearest to this signal, for a process of Windows."""
+    host().ask(ACTS[number], pid)
+
+
+def state_of(pid):
+    """X for one that is gone, R for one that is there."""
+    return "X" if host().ask("start", pid) == "gone" else "R"
+
+
+def _translate(words, env):
+    """What a program of Linux is told, by what a program of Windows was."""
+    return [word.replace(SERVER, on_linux.SERVER) for word in words], env
+
+
+def children():
+    """Our own that somebody waits for."""
+    return host().stand_ins.pids()
+
+
+def settle():
+    """After a test: all that goes on by itself comes to its end."""
+    host().stand_ins.wait(30)
+
+
+def _words(*request, by=None):
+    with (by or host()).request(*request) as connection, connection.makefile("rb") as file:
+        return file.read().decode().split("\0")[:-1]
+
+
+def environment_of(pid, by=None):
+    """What the program was started with, as {name: value}."""
+    return dict(entry.split("=", 1) for entry in _words("environment", pid, by=by) if not entry.startswith("="))
+
+
+def command_of(pid):
+    words = re.findall(r'(?:[^\s"]|"(?:\\"|[^"])*")+', _words("command", pid)[0])
+    return [re.sub(r'(?<!\\)"', "", word).replace('\\"', '"') for word in words]
+
+
+def endpoint(directory):
+    """Where the daemon of an instance listens, by its directory."""
+    value = 0xcbf29ce484222325
+    for byte in native(directory).encode():
+        value = (value ^ (byte + 32 if 65 <= byte <= 90 else byte)) * 0x100000001b3 % (1 << 64)
+    return "\\\\.\\pipe\\tether-%s-%016x" % (host().user, value)
+
+
+def connect(path, limit):
+    """A socket that is connected with it, by way of the host."""
+    connection = host().request("connect", path)
+    connection.settimeout(limit)
+    if read_line(connection) != "ok":
+        connection.close()
+        raise ConnectionRefusedError(path)
+    return connection
+
+
+class Watched:
+    """Processes held by what cannot be another's, so that their end can be told from a number used again."""
+
+    def __init__(self, pids):
+        self.starts = {}
+        for pid in pids:
+            self.add(pid)
+
+    def add(self, pid):
+        start = host().ask("start", pid)
+        if start != "gone":
+            self.starts[pid] = start
+
+    def pids(self):
+        return list(self.starts)
+
+    def left(self):
+        return sorted(pid for pid, start in self.starts.items() if host().ask("start", pid) == start)
+
+    def wait(self, limit=30.0):
+        """Waits until all have ended; returns when that was."""
+        end = time.monotonic() + limit
+        for pid in self.left():
+            if host().ask("await", int(max(0, end - time.monotonic()) * 1000), pid) != "gone":
+                raise TimeoutError("survived: %s" % self.left())
+        return time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass

@@ -1,0 +1,109 @@
+"""Programs of Linux whose places among the processes of Windows are taken by stand_in.exe."""
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import threading
+
+EXIT_TO_SIGNAL = 128
+
+
+class StandIns:
+    """Starts what the stand-ins ask for. Each is a thread that lives as long as its program."""
+
+    def __init__(self, translate, base):
+        self.translate = translate  # words and environment, as they are on the other side
+        self.base = base            # the environment there, when nobody has changed it
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.waiting = {}           # by pid: the streams that have come
+        self.running = {}           # pid of ours: its thread
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            connection, _ = self.listener.accept()
+            role, pid = _line(connection).split()
+            streams = self.waiting.setdefault(pid, {})
+            streams[role] = connection
+            if role == "control":
+                thread = threading.Thread(target=self._run, args=(self.waiting.pop(pid),), daemon=True)
+                self.running[thread] = None
+                thread.start()
+
+    def _run(self, streams):
+        control = streams["control"]
+        try:
+            with control.makefile("rb") as file:
+                count = struct.unpack("<I", file.read(4))[0]
+                words = [_word(file) for _ in range(count)]
+                entries = []
+                while entry := _word(file):
+                    entries.append(entry)
+            env = dict(os.environ)
+            for name, value in (entry.split("=", 1) for entry in entries if not entry.startswith("=")):
+                if self.base.get(name) != value:
+                    env[name] = value
+            words, env = self.translate(words, env)
+            status = self._attend(words, env, streams)
+            for role in ("out", "err"):
+                try:
+                    streams[role].shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass  # the stand-in has ended before
+            control.sendall(b"%d" % status)
+        except OSError:
+            pass  # the stand-in has ended before
+        finally:
+            for stream in streams.values():
+                stream.close()
+            self.running.pop(threading.current_thread(), None)
+
+    def _attend(self, words, env, streams):
+        """Until the program ends; returns its exit code."""
+        try:
+            process = subprocess.Popen(words, env=env, stdin=streams["in"], stdout=streams["out"],
+                                       stderr=streams["err"], start_new_session=True)
+        except OSError as error:
+            streams["err"].sendall(("%s\n" % error).encode())
+            return 127
+        self.running[threading.current_thread()] = process.pid
+        streams["in"].close()
+        fd = os.pidfd_open(process.pid)
+        try:
+            control = streams["control"]
+            watched = [fd, control]
+            while fd not in select.select(watched, [], [])[0]:
+                word = control.recv(1)
+                os.killpg(process.pid, signal.SIGTERM if word else signal.SIGKILL)
+                if not word:
+                    watched = [fd]
+        finally:
+            os.close(fd)
+        status = process.wait()
+        return status if status >= 0 else EXIT_TO_SIGNAL - status
+
+    def pids(self):
+        """Our children, whose ends are noticed here."""
+        return [pid for pid in list(self.running.values()) if pid]
+
+    def wait(self, limit):
+        """For all of them to be over."""
+        for thread in list(self.running):
+            thread.join(limit)
+
+
+def _line(connection):
+    data = b""
+    while not data.endswith(b"\n"):
+        data += connection.recv(1)
+    return data.decode()
+
+
+def _word(file):
+    data = b""
+    while (byte := file.read(1)) not in (b"\0", b""):
+        data += byte
+    return data.decode(errors="surrogateescape")
