@@ -163,6 +163,8 @@ static void try_again(struct daemon *daemon, const struct error *why) {
     uv_timer_start(&keeper->again, on_again, keeper->delay_ms, 0);
 }
 
+/* Who removes a directory removes, one after the other, also what is made meanwhile, before there
+ * is a watch or where there is none. So what was made is looked at, and written, once more. */
 static void check(struct daemon *daemon) {
     struct error err = {0};
     bool changed;
@@ -174,6 +176,8 @@ static void check(struct daemon *daemon) {
         log_reopen(&daemon->log);
         log_say(&daemon->log, "somebody has removed files of this instance; made again in %s",
                 daemon->dir.path);
+    }
+    if (changed || daemon->keeper.changed) {
         control_write_records(&daemon->control);
         daemon_write_state(daemon);
         watch(daemon);
@@ -182,6 +186,9 @@ static void check(struct daemon *daemon) {
         try_again(daemon, &err);
     else
         daemon->keeper.delay_ms = 0;
+    if (rc == 0 && changed)
+        uv_timer_start(&daemon->keeper.again, on_again, AGAIN_FIRST_MS, 0);
+    daemon->keeper.changed = changed;
 }
 
 void place_keep(struct daemon *daemon) {

@@ -26,9 +26,10 @@ bool place_is_taken(const struct os_dir *dir);
 
 struct place_keeper {
     uv_fs_event_t lock, endpoint;
-    uv_timer_t again; /* what was lost could not be had at once */
+    uv_timer_t again; /* what was lost could not be had at once, or was made anew */
     uint64_t delay_ms;
-    bool kept; /* the handles above are there */
+    bool changed; /* what was lost has just been made anew */
+    bool kept;    /* the handles above are there */
 };
 
 /* From now on what is removed is made again. */

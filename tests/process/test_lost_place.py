@@ -2,9 +2,11 @@
 living instance keeps all that is its own, and can be reached again."""
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -86,6 +88,21 @@ def test_L3_a_daemon_that_cannot_be_found_loses_neither_server_nor_place(state_d
         still_the_same(it, first)
 
 
+def test_L3_what_is_removed_again_as_soon_as_it_is_back_comes_back(state_dir):
+    """Whoever removes a directory with all that is in it does so to what is made meanwhile, too."""
+    random_pauses = random.Random(1)
+    with start_owner() as owner, Instance(state_dir) as it:
+        first = it.launch("--owner-pid", owner.pid)
+        for _ in range(60):
+            for _ in range(3):
+                shutil.rmtree(it.directory, ignore_errors=True)
+                end = time.monotonic() + random_pauses.uniform(0, 0.004)
+                while time.monotonic() < end:
+                    pass
+            wait_whole(it)
+        still_the_same(it, first)
+
+
 def test_L3_a_directory_that_is_gone_is_made_again(state_dir):
     """With all that was in it, for all that was to be found there; sessions are not interrupted."""
     with start_owner() as owner, Instance(state_dir, "--ready", "notify") as it:
@@ -164,7 +181,7 @@ def test_L5_no_command_waits_for_a_daemon_that_is_stopped(state_dir):
     slow = ["--stop-grace-ms", "1000", "--ready-timeout-ms", "600000"]
     with Instance(state_dir) as one, Instance(state_dir) as two:
         starting = Process(one.argv("launch", *slow, "--", SERVER, "--never-ready"), one.env)
-        wait_until(lambda: os.path.exists(os.path.join(one.directory, "control.sock")), "it listens")
+        wait_until(lambda: one.cli("status").status == 0, "it listens")
         daemon = one.status()["daemon"]["pid"]
         two.launch("--stop-grace-ms", "600000", command=[SERVER, "--ignore-term"])
         waiting = {

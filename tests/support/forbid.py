@@ -6,7 +6,8 @@ import os
 import struct
 import sys
 
-NUMBERS = {"pidfd_open": (434, 434), "prctl": (157, 167), "getsockopt": (55, 209)}
+NUMBERS = {"pidfd_open": (434, 434), "prctl": (157, 167), "getsockopt": (55, 209),
+           "inotify_init1": (294, 26), "inotify_add_watch": (254, 27)}
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06  # of the classic BPF
 ALLOW, FAIL = 0x7FFF0000, 0x00050000
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 22, 38

@@ -60,6 +60,7 @@ os_handle os_stdio_unblocked(int number) {
     struct stat stat;
     char path[32];
     int fd = -1;
+    signal(SIGTTOU, SIG_IGN); /* a terminal stops who writes in the background, if told to */
     snprintf(path, sizeof path, "/dev/fd/%d", number);
     if (fstat(number, &stat) == 0 && (S_ISFIFO(stat.st_mode) || isatty(number)))
         fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
