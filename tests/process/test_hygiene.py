@@ -590,3 +590,25 @@ def test_on_a_full_disk_nothing_is_started_and_nothing_is_left(state_dir):
     assert "cannot write" in result["message"] and "No space left on device" in result["message"]
     assert "TETHER_STATE_DIR" in result["message"]
     assert set(files) <= {"lock", "launcher.log"}
+
+
+FILLS = """set -e
+"$@" launch --grace-ms 50 -- sh -c "head -c 2000000 /dev/zero | tr '\\\\0' 'a\\n'; exec %(server)s"
+echo x >>"$TETHER_STATE_DIR/full" && dd if=/dev/zero of="$TETHER_STATE_DIR/full" bs=4k 2>/dev/null || echo full
+"$@" restart; echo "restart $?"
+"$@" status >/dev/null; echo "status $?"
+"$@" stop; echo "stop $?"
+rm "$TETHER_STATE_DIR/full"
+"$@" launch -- %(server)s
+"$@" stop; echo "again $?"
+"""
+
+
+def test_L5_a_disk_that_fills_while_it_runs_costs_lines_and_nothing_else(state_dir):
+    instance = Instance(state_dir)
+    tether = 'c=$1; shift; exec "%s" $c --http-port %d --ws-port %d "$@"' % (instance.program, instance.http, instance.ws)
+    done = on_a_mount(instance, "size=256k", ":", "sh", "-c", FILLS % {"server": SERVER}, "sh",
+                      "sh", "-c", tether, "sh")
+    for line in ("full", "restart 0", "status 0", "stop 0", "again 0"):
+        assert line in done.output.splitlines(), done.output
+    assert instance.ports_are_free()

@@ -201,3 +201,54 @@ def test_L5_without_watches_of_files_it_works_all_the_same(state_dir, calls):
         owner.stop()
         it.wait_end()
         assert it.ports_are_free()
+
+
+# ---- a memory limit ------------------------------------------------------------------------------
+
+@pytest.fixture
+def memory_group():
+    """A control group with room for 48 MB, of whichever version there is."""
+    own, limit = None, None
+    for top, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
+        own = os.path.join(top, "tether-test-%d" % os.getpid())
+        try:
+            os.mkdir(own)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(own, limit)):
+            break
+        os.rmdir(own)
+    else:
+        pytest.skip("no right to make a control group for memory")
+    with open(os.path.join(own, limit), "w") as file:
+        file.write(str(48 << 20))
+    yield own
+
+    def is_removed():
+        try:
+            os.rmdir(own)
+        except OSError:
+            return False
+        return True
+    wait_until(is_removed, "nobody is in the group any more")
+
+
+def join_group(group):
+    with open(os.path.join(group, "cgroup.procs"), "w") as file:
+        file.write("0")
+
+
+def test_L5_a_server_that_takes_all_the_memory_of_its_group_ends_alone(state_dir, memory_group):
+    """The system kills the largest of the group: daemon and guard, who are in it, too, go on and say what
+    happened, until the server has crashed too often."""
+    greedy = ["/usr/bin/python3", "-S", "-c", "import time; time.sleep(0.2); bytearray(300 << 20); time.sleep(60)"]
+    with start_owner() as owner, Instance(state_dir) as it:
+        result = it.launch("--owner-pid", owner.pid, "--ready", "none", command=greedy,
+                           preexec_fn=lambda: join_group(memory_group))
+        assert result["code"] == 0, result
+        wait_until(lambda: it.status()["state"] == "failed", "it has crashed too often")
+        status = it.status()
+        assert "signal 9" in status["server"]["reason"] and status["daemon"]["pid"] == result["daemon_pid"], status
+        owner.stop()
+        it.wait_end()
+        assert "no process is left" in it.log()

@@ -77,6 +77,14 @@ ALONE = [("version",), ("version", "--json"), ("help",), ("help", "launch"), ("s
          ("stop",), ("restart",), ("logs",), ("doctor",), ("doctor", "--json"), ("sweep",)]
 
 
+def test_L5_every_command_is_walked_through():
+    """Those above and below; `launch` starts `daemon`, which nobody types."""
+    known = set(re.findall(r"^  ([a-z]+) ", run([TETHER, "help"]).output, re.MULTILINE)) | {"daemon"}
+    with open(__file__) as file:
+        walked = {words[0] for words in ALONE} | set(re.findall(r'walk\(tmp_path, "([a-z]+)"', file.read()))
+    assert len(known) == 13 and known == walked
+
+
 @MODES
 @pytest.mark.parametrize("words", ALONE, ids=" ".join)
 def test_L5_commands_without_a_daemon(state_dir, tmp_path, words, once):

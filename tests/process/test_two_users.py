@@ -5,12 +5,13 @@ import os
 import pwd
 import shutil
 import stat
+import struct
 import tempfile
 
 import pytest
 
 from harness import Process, run
-from scene import is_alive
+from scene import is_alive, wait_until
 from tether import SERVER, TETHER, Instance
 
 HIGHEST = 64990
@@ -208,3 +209,73 @@ def test_L3_the_built_in_server_answers_its_own_user_alone(users, programs):
             refused = bob.run(["/usr/bin/python3", "-c", ask % (port, PING)]).output.splitlines()[-1]
             assert refused == "403" or "RemoteDisconnected" in refused or "ConnectionReset" in refused, (port, refused)
         assert alice.run(["/usr/bin/python3", "-c", ask % (it.http, PING)]).output.strip() == "400"  # no session yet
+
+
+# ---- access lists --------------------------------------------------------------------------------
+
+def access_list(uid):
+    """Owner, that user, the group, the mask, others: all for the owner and for that user."""
+    nobody = 0xFFFFFFFF
+    entries = [(0x01, 7, nobody), (0x02, 7, uid), (0x04, 0, nobody), (0x10, 7, nobody), (0x20, 0, nobody)]
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def set_access_list(path, kind, uid):
+    try:
+        os.setxattr(path, "system.posix_acl_" + kind, access_list(uid))
+    except OSError as error:
+        pytest.skip("no access lists in this file system: %s" % error)
+
+
+@pytest.mark.parametrize("level", ["state", "instance"])
+def test_L3_a_directory_that_a_list_opens_to_another_is_refused(users, programs, level):
+    """Such a list shows in the mode, as what the group may do."""
+    alice, bob = users
+    it = OwnInstance(alice, programs)
+    path = it.directory if level == "instance" else it.user.place
+    assert alice.python("os.makedirs(sys.argv[1], mode=0o700)", it.directory) == "done"
+    os.chmod(it.user.place, 0o700)
+    set_access_list(path, "access", bob.uid)
+    result = it.launch()
+    assert result["code"] == 1 and path in result["message"] and "open to other users" in result["message"], result
+
+
+def test_L3_a_list_that_is_handed_down_opens_nothing(users, programs):
+    """A default for what is made below a directory does not give more than the mode that we ask for."""
+    alice, bob = users
+    with alice.sleeps() as owner, OwnInstance(alice, programs) as it:
+        assert alice.python("os.mkdir(sys.argv[1], mode=0o700)", it.user.place) == "done"
+        set_access_list(it.user.place, "default", bob.uid)
+        assert it.launch("--owner-pid", owner.pid)["code"] == 0
+        os.chmod(it.user.place, 0o711)  # so that Bob gets as far as to what was made
+        for name in os.listdir(it.directory):
+            assert bob.python("open(sys.argv[1])", os.path.join(it.directory, name)) == "PermissionError", name
+        os.chmod(it.user.place, 0o700)
+
+
+# ---- a place that nothing can be written into any more -------------------------------------------
+
+@pytest.mark.parametrize("mode", [0o500, 0o000])
+def test_L5_a_place_that_is_closed_while_it_runs_hinders_nothing_but_the_records(users, programs, mode):
+    """The server is supervised as before, and ends as told."""
+    alice, _ = users
+    with alice.sleeps() as owner, OwnInstance(alice, programs) as it:
+        first = it.launch("--owner-pid", owner.pid, "--grace-ms", 50)
+        assert first["code"] == 0
+        for name in os.listdir(it.directory):
+            if name != "control.sock":
+                os.chmod(os.path.join(it.directory, name), 0o400)
+        os.chmod(it.directory, mode)
+        try:
+            os.kill(first["server_pid"], 9)
+            if mode:
+                wait_until(lambda: it.status()["restarts"] == 1 and it.status()["state"] == "ready", "it restarts")
+                assert it.cli("restart").status == 0
+            else:
+                asked = it.cli("status")
+                assert asked.status == 1 and "no access to the directory " + it.directory in asked.output
+            owner.stop()
+            it.wait_end()
+            assert it.ports_are_free()
+        finally:
+            os.chmod(it.directory, 0o700)
