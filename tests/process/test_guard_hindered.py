@@ -11,33 +11,38 @@ from harness import Process, wait_gone
 from scene import find_guard
 from tether import Instance, start_owner
 
-# Attaches to its parent, the guard, and never lets it go on.
-TRACER = """
-import ctypes, os, signal, sys
+# Attaches to its parent, the guard, and never lets it go on; or takes from it what it needs to look for processes.
+HOLDER = """
+import ctypes, os, resource, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-result = libc.ptrace(16, os.getppid(), None, None)
+said = "holds"
+if sys.argv[2] == "descriptors":
+    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (0, 0))
+elif libc.ptrace(16, os.getppid(), None, None) != 0:
+    said = os.strerror(ctypes.get_errno())
 with open(sys.argv[1], "w") as told:
-    told.write("traces" if result == 0 else os.strerror(ctypes.get_errno()))
+    told.write(said)
 while True:
     signal.pause()
 """
 
 
-def tracer(path):
+def holder(path, by="tracing"):
     os.mkfifo(path)
-    return ["--ready", "none"], [sys.executable, "-c", TRACER, str(path)]
+    return ["--ready", "none"], [sys.executable, "-c", HOLDER, str(path), by]
 
 
 @pytest.mark.parametrize("how", ["stop", "owner"])
-def test_L3_a_server_that_holds_its_guard_still_is_ended(state_dir, tmp_path, how):
-    options, command = tracer(tmp_path / "told")
+@pytest.mark.parametrize("by", ["tracing", "descriptors"])
+def test_L3_a_server_that_holds_its_guard_up_is_ended(state_dir, tmp_path, how, by):
+    options, command = holder(tmp_path / "told", by)
     with start_owner() as owner, Instance(state_dir, "--stop-grace-ms", "200", "--grace-ms", "0") as it:
         result = it.launch("--owner-pid", owner.pid, *options, command=command)
         guard = find_guard(result["daemon_pid"])
         with open(tmp_path / "told") as told:
             what = told.read()
-        if what != "traces":
+        if what != "holds":
             pytest.skip("nobody may trace here: %s" % what)
         if how == "stop":
             assert it.cli("stop").output == "stopped\n"
@@ -45,7 +50,7 @@ def test_L3_a_server_that_holds_its_guard_still_is_ended(state_dir, tmp_path, ho
             owner.kill()
         for pid in (result["daemon_pid"], result["server_pid"], guard):
             wait_gone(pid)
-        assert "no process is left" in it.log() and "held still by somebody" in it.log()
+        assert "no process is left" in it.log() and "held up by somebody" in it.log()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to become an ordinary user takes root")
@@ -56,7 +61,7 @@ def test_L3_a_server_of_an_ordinary_user_cannot_trace_its_guard():
         state = os.path.join(place, "state")
         os.mkdir(state, 0o700)
         shutil.copy(os.environ["TETHER_BUILD"] + "/tether", place)
-        options, command = tracer(os.path.join(place, "told"))
+        options, command = holder(os.path.join(place, "told"))
         os.chown(state, 65534, 65534)
         os.chown(os.path.join(place, "told"), 65534, 65534)
         it = Instance(state, program=os.path.join(place, "tether"))

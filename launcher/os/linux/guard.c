@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "must.h"
-#include "procfs.h"
 
 enum { COLLECT_MOST_MS = 1000 };
 
@@ -103,13 +102,6 @@ int guard_tell(const struct guard *guard, enum guard_command what) {
 void guard_abandon(struct guard *guard) {
     if (guard->pid > 0)
         kill(guard->pid, SIGKILL);
-}
-
-bool guard_is_held(const struct guard *guard) {
-    struct proc_stat stat;
-
-    return guard->pid > 0 && procfs_read_stat(guard->pid, &stat) == 0 &&
-           (stat.state == 't' || stat.state == 'T');
 }
 
 /* The channel ends a moment before the process does. One that somebody traces can be dead and still

@@ -80,9 +80,6 @@ int guard_tell(const struct guard *guard, enum guard_command what);
  * nothing of the kind: closing the channel, as its death does, makes the guard end the tree. */
 void guard_abandon(struct guard *guard);
 
-/* Whether the guard is stopped or held still by a tracer, and so does nothing. */
-bool guard_is_held(const struct guard *guard);
-
 /* After GUARD_GONE: collects the guard, which is dying, and releases everything. Also accepts one
  * that was only opened. Returns true when the tree had ended. Otherwise what was left of it is now
  * the daemon's: call tree_kill_all. */

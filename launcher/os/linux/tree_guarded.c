@@ -13,7 +13,7 @@
 
 enum {
     PATIENCE_MS = 5000, /* with processes that do not die though killed */
-    HELD_MS = 3000,     /* between looks whether the guard can do what it was told */
+    HELD_MS = 4000,     /* in which the guard ends the tree, or is held up by somebody */
 };
 
 const bool os_tree_is_certain = true;
@@ -196,19 +196,17 @@ bool os_tree_ask(struct os_tree *tree) {
     return true;
 }
 
-/* A program that may trace everybody can hold its guard still. Such a guard is killed; its tree,
- * the tracer included, is ours then. */
+/* The server may hold its guard up: trace it, freeze its control group, take its descriptors. Such
+ * a guard is killed; its tree is ours then. So is that of one that is only slow: no harm. */
 static void on_held(uv_timer_t *timer) {
     struct os_tree *tree = timer->data;
-    if (!guard_is_held(&tree->guard))
-        return;
-    tree->events->said(tree->context, "the guard is held still by somebody, so it is killed");
+    tree->events->said(tree->context, "the guard is held up by somebody, so it is killed");
     guard_abandon(&tree->guard);
 }
 
 void os_tree_kill(struct os_tree *tree) {
     if (tree->guard.pid && guard_tell(&tree->guard, GUARD_KILL) == 0)
-        uv_timer_start(&tree->held, on_held, HELD_MS, HELD_MS);
+        uv_timer_start(&tree->held, on_held, HELD_MS, 0);
 }
 
 bool os_tree_forward(struct os_tree *tree, enum os_wish wish) {
