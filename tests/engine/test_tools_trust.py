@@ -240,7 +240,7 @@ def test_L2_the_file_of_a_download_is_not_set(tools):
 
 
 @pytest.mark.parametrize("method, arguments", [("set", ["scene_file_path", "x"]), ("set_indexed", ["material:resource_path", OUTSIDE]),
-                                               ("callv", ["free", []]), ("call_deferred", ["free"]), ("propagate_call", ["free"])])
+                                               ("callv", ["free", []]), ("connect", ["renamed", None]), ("call_deferred", ["free"]), ("propagate_call", ["free"])])
 def test_L2_no_method_is_called_that_leads_around_the_rules(tools, method, arguments):
     assert "leads to something else" in tools.refusal("node_call", path=".", method=method, arguments=arguments)
 
@@ -268,7 +268,7 @@ def test_L2_what_a_scene_uses_from_the_addon_is_not_changed(tools):
 
 @pytest.mark.parametrize("path", [
     ".claude/settings.json", ".mcp.json", ".cursor/mcp.json", ".vscode/tasks.json", ".github/workflows/x.yml", ".GIT/config.ini", "a/.hidden/x.gd",
-    "override.cfg", "Override.CFG", "export_presets.cfg", "package.json", "web/package.json", "CLAUDE.md", "pyproject.toml", "CMakeLists.txt",
+    "override.cfg", "Override.CFG", "export_presets.cfg", "package.json", "web/package.json", "CLAUDE.md", "pyproject.toml", "CMakeLists.txt", "Claude.local.md", "composer.json",
     "android/build/x.xml", "addons/tether/x.gd", "linked_addon/x.gd", "linked_dots/x.json", "addons/tether./x.gd", "addons /tether/x.gd", "x.gd.txt.",
     "x.gd:a.txt", "a\u202e.gd", "a\u2028b.gd", "line\nbreak.gd"])
 def test_L2_what_others_obey_is_not_written(tools, path):
@@ -324,3 +324,26 @@ def test_L2_settings_that_start_programs_are_not_set(tools, name, value):
     refused = tools.refusal("project_settings_set", settings={"application/config/description": "y", name: value}, create=True)
     assert "Tools do not change" in refused and "by hand" in refused or "is not the name of a setting" in refused
     assert open(inside(tools, "project.godot")).read() == before
+
+
+@pytest.mark.parametrize("name, value", [
+    ("gui/theme/custom", "res://eager/tool.gd"), ("gui/theme/custom", "res://eager/scene.tscn"), ("gui/theme/custom_font", "res://eager/made.tres"),
+    ("audio/buses/default_bus_layout", "res://eager/inside.tres"), ("rendering/environment/defaults/default_environment.pc", "res://later.gd"),
+    ("internationalization/locale/translations", ["res://eager/tool.gd"]), ("my/value", {"Resource": "res://calm/sword.tres"}),
+    ("autoload_prepend/Early", "*res://eager/tool.gd")])
+def test_L2_no_setting_makes_the_editor_load_code_at_its_next_start(tools, name, value):
+    before = open(inside(tools, "project.godot")).read()
+    refused = tools.refusal("project_settings_set", settings={name: value}, create=True)
+    assert "at its next start" in refused or "no objects" in refused or "project_autoloads" in refused
+    assert open(inside(tools, "project.godot")).read() == before and ran(tools) == []
+    tools.call("project_settings_set", settings={"application/run/main_scene": "res://eager/scene.tscn"})
+    tools.call("editor_undo")
+
+
+def test_L2_a_game_does_not_say_what_file_is_its_picture(tools):
+    """Pictures are removed when they have been read."""
+    assert tools.run_code('var link: EditorDebuggerPlugin = load("res://addons/tether/tools/game_link.gd").new()\n'
+                          'link._waiting = {5: true, 6: true} as Dictionary[int, bool]\n'
+                          'link._capture("game_view:get_screenshot", [5, 1, 1, "/home/a/holiday.png"], 0)\n'
+                          'link._capture("game_view:get_screenshot", [6, 1, 1, OS.get_temp_dir().path_join("scr-1.png")], 0)\n'
+                          'return str(link._pictures.keys())') == "[6]"

@@ -190,11 +190,11 @@ func _resource(arguments: Dictionary) -> Dictionary:
 	var path: String = _context.project_path(arguments["path"], problem)
 	if path.is_empty():
 		return problem
-	if not ResourceLoader.exists(path):
-		return Context.failure(_context.missing_file(path) if not FileAccess.file_exists(path) else "'%s' is not a resource; file_read shows texts." % path)
-	var runs: String = LoadGuard.reason(path)
+	var runs: String = LoadGuard.reason(path) # even to ask whether it exists may run it
 	if not runs.is_empty():
 		return Context.failure("'%s' is not read, because that would run code: %s. file_read shows the text of text files." % [path, runs])
+	if not ResourceLoader.exists(path):
+		return Context.failure(_context.missing_file(path) if not FileAccess.file_exists(path) else "'%s' is not a resource; file_read shows texts." % path)
 	var resource: Resource = load(path)
 	if resource == null:
 		return Context.failure("'%s' cannot be loaded; editor_log may say why." % path)
@@ -241,10 +241,9 @@ func _import(arguments: Dictionary) -> Dictionary:
 
 
 func _import_state(path: String) -> Dictionary:
-	var settings: ConfigFile = ConfigFile.new()
-	var error: Error = settings.load(path + ".import")
-	if error != OK:
-		return Context.failure("'%s.import' cannot be read: %s." % [path, error_string(error)])
+	var settings: ConfigFile = LoadGuard.settings_of(path + ".import")
+	if settings == null:
+		return Context.failure("'%s.import' is not read: it is not plain, and to read it might run code. file_read shows it." % path)
 	var result: Dictionary = {"path": path, "importer": settings.get_value("remap", "importer", ""), "type": settings.get_value("remap", "type", ""),
 			"valid": settings.get_value("remap", "valid", true) and ResourceLoader.exists(path), "settings": {}}
 	for key: String in settings.get_section_keys("params") if settings.has_section("params") else PackedStringArray():

@@ -41,6 +41,9 @@ func _has_capture(capture: String) -> bool:
 func _capture(message: String, data: Array, _session_id: int) -> bool:
 	if message != "game_view:get_screenshot" or data.size() < 4 or not _waiting.has(int(data[0])):
 		return false
+	# It is removed when it has been read, so it has to be such a file.
+	if not str(data[3]).get_file().match("scr-*.png"):
+		return true
 	_pictures[int(data[0])] = str(data[3])
 	return true
 

@@ -3,6 +3,9 @@ extends RefCounted
 ## The one judge of project settings: which of them tools do not change, because they start a program,
 ## run code with the editor, or name a file that is written.
 
+const LoadGuard := preload("load_guard.gd")
+
+const CODE: Array[String] = ["gd", "gdc", "cs", "gdextension", "tscn", "scn"]
 ## What a setting begins with (or is), and what it does.
 const GUARDED: Dictionary[String, String] = {
 	"tether/": "it is about the server that starts with the editor",
@@ -22,8 +25,23 @@ const GUARDED: Dictionary[String, String] = {
 	"gdextension": "it names libraries that are loaded",
 	"native_extensions/": "it names libraries that are loaded",
 }
+## Where the engine's own settings stand that name files. It loads them at the editor's next start.
+const LOADED: Array[String] = ["application/", "audio/", "display/", "gui/", "internationalization/", "rendering/", "xr/"]
 ## A part of the name of a setting of any plugin that says that it is about a program.
 const PROGRAM: String = "(?i)(?:^|[/_.])(?:command|commands|cmd|cmdline|exec|execute|executable|program|shell|interpreter|launcher|run_args|arguments)(?:$|[/_.])"
+
+
+## Why a tool does not give a setting this value, or "".
+static func why_not_set(name: String, value: Variant) -> String:
+	if value is Object or not value is String and var_to_str(value).contains("Object("):
+		return "Setting '%s': a setting holds no objects; give a resource's path as a text." % name.left(200)
+	var is_scene_to_run: bool = name.simplify_path().begins_with("application/run/main_scene")
+	for path: String in PackedStringArray(value) if value is Array or value is PackedStringArray else PackedStringArray([value]) if value is String else PackedStringArray():
+		var runs: String = "it is code, or may have some inside" if path.get_extension().to_lower() in CODE else LoadGuard.reason(path) if path.contains("://") else ""
+		if not runs.is_empty() and not is_scene_to_run and LOADED.any(func(start: String) -> bool: return name.simplify_path().begins_with(start)):
+			return "Tools do not set '%s' to '%s': the editor loads it at its next start, and %s. Whoever wants it changes it by hand, in the Project Settings." % [
+					name.left(200), path.left(200), runs]
+	return ""
 
 
 ## Why a setting is not changed by a tool, or "".

@@ -15,7 +15,7 @@ const FORBIDDEN_METHODS: Array[String] = ["free", "queue_free", "set_script", "s
 		"propagate_notification", "replace_by", "cancel_free", "request_ready", "set_scene_file_path"]
 ## Methods that only do something else, for which the rules of that something would not hold.
 const INDIRECT_METHODS: Array[String] = ["set", "set_deferred", "set_indexed", "set_thread_safe", "set_deferred_thread_group",
-		"call", "callv", "call_deferred", "call_thread_safe", "call_deferred_thread_group", "propagate_call", "rpc", "rpc_id",
+		"call", "callv", "call_deferred", "call_thread_safe", "call_deferred_thread_group", "propagate_call", "rpc", "rpc_id", "connect",
 		"set_download_file"]
 const LONGEST_LIST: int = 100
 

@@ -15,7 +15,9 @@ const KEPT_FOLDERS: Array[String] = [OWN, "res://android/build", "res://.godot",
 const OBEYED: Array[String] = ["override.cfg", "export_presets.cfg", "export_credentials.cfg", "extension_list.cfg",
 		"package.json", "deno.json", "opencode.json", "mcp.json", "mcp_config.json", "cmakelists.txt", "conanfile.txt",
 		"requirements.txt", "pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "cargo.toml", "docker-compose.yml",
-		"docker-compose.yaml", "compose.yml", "compose.yaml", "agents.md", "claude.md", "gemini.md", "desktop.ini"]
+		"docker-compose.yaml", "docker-compose.override.yml", "compose.yml", "compose.yaml", "compose.override.yml", "composer.json",
+		"lefthook.yml", "mise.toml", "bunfig.toml", "uv.toml", "pom.xml", "build.xml", "taskfile.yml", "taskfile.yaml",
+		"azure-pipelines.yml", "bitbucket-pipelines.yml", "agent.md", "agents.md", "claude.md", "claude.local.md", "gemini.md", "desktop.ini"]
 ## Names that begin with a dot and hold nothing that is not for everybody.
 const OPEN_DOTS: Array[String] = [".gitignore", ".gitattributes", ".gdignore", ".editorconfig"]
 const SECRET_NAMES: Array[String] = ["export_credentials.cfg", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"]

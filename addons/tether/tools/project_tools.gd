@@ -5,6 +5,7 @@ extends RefCounted
 const Context := preload("context.gd")
 const GuardedSettings := preload("guarded_settings.gd")
 const InputEvents := preload("input_events.gd")
+const LoadGuard := preload("load_guard.gd")
 const SavedFiles := preload("saved_files.gd")
 const Schema := preload("schema.gd")
 const Types := preload("value_types.gd")
@@ -106,7 +107,7 @@ func _set_settings(arguments: Dictionary) -> Dictionary:
 	var values: Dictionary = {}
 	var codec: VariantJson = _context.codec()
 	for name: String in arguments["settings"]:
-		if name.begins_with("input/") or name.begins_with("autoload/"):
+		if name.begins_with("input/") or name.begins_with("autoload/") or name.begins_with("autoload_prepend/"):
 			return Context.failure("'%s' is changed with %s." % [name, "project_input_map" if name.begins_with("input/") else "project_autoloads"])
 		if not GuardedSettings.why_kept(name).is_empty():
 			return Context.failure(GuardedSettings.why_kept(name))
@@ -119,6 +120,8 @@ func _set_settings(arguments: Dictionary) -> Dictionary:
 		values[name] = codec.decode(json, known.get(name, Types.FREE))
 		if not codec.error.is_empty():
 			return Context.failure("Setting '%s': %s" % [name, codec.error])
+		if not GuardedSettings.why_not_set(name, values[name]).is_empty():
+			return Context.failure(GuardedSettings.why_not_set(name, values[name]))
 	if values.is_empty():
 		return Context.failure("'settings' is empty: nothing to set.")
 	_change_settings("Set %s" % Words.enumerate(values.keys(), 2), values)
@@ -339,9 +342,11 @@ func _place_of(item: TreeItem) -> String:
 
 func _export_presets(_arguments: Dictionary) -> Dictionary:
 	var presets: Array[Dictionary] = []
-	var file: ConfigFile = ConfigFile.new()
-	if file.load("res://export_presets.cfg") != OK:
+	if not FileAccess.file_exists("res://export_presets.cfg"):
 		return {"presets": presets}
+	var file: ConfigFile = LoadGuard.settings_of("res://export_presets.cfg")
+	if file == null:
+		return Context.failure("'res://export_presets.cfg' is not read: it is not plain, and to read it might run code. file_read shows it.")
 	for section: String in file.get_sections():
 		if section.begins_with("preset.") and not section.ends_with(".options"):
 			presets.append({"name": file.get_value(section, "name", ""), "platform": file.get_value(section, "platform", ""),
