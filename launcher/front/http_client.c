@@ -6,7 +6,7 @@
 #include <uv.h>
 
 #include "os/os.h"
-#include "protocol/own_server.h"
+#include "protocol/own_user.h"
 
 enum {
     REST_MOST_MS = 1000, /* a connection that has rested longer is not used again */

@@ -5,7 +5,7 @@
 #include <uv.h>
 
 #include "os/os.h"
-#include "own_server.h"
+#include "own_user.h"
 
 static void on_connected(uv_connect_t *request, int status) {
     struct websocket_client *client = request->data;

@@ -37,7 +37,7 @@ static void on_signal(uv_signal_t *handle, int number) {
 
 static void on_open(void *context, struct editor_socket *socket) {
     (void)context;
-    editor_socket_set_data(socket, socket);
+    socket->data = socket;
     printf("open\n");
 }
 
@@ -50,7 +50,7 @@ static void flood(struct editor_socket *socket, const char *order) {
         abort();
     memset(text, 'f', size);
     while (count-- > 0 && rc == 0)
-        rc = editor_socket_send(socket, text, size);
+        rc = websocket_stream_send(&socket->stream, text, size);
     free(text);
     printf("flooded %d\n", rc);
 }
@@ -59,22 +59,22 @@ static void on_message(void *context, struct editor_socket *socket, char *text, 
     struct echo *echo = context;
     unsigned code;
     int at = 0;
-    if (text[length] != 0 || editor_socket_get_data(socket) != socket)
+    if (text[length] != 0 || socket->data != socket)
         abort();
     printf("message %zu\n", length);
     if (sscanf(text, "close %u %n", &code, &at) == 1 && at > 0)
-        editor_socket_close(socket, code, text + at);
+        websocket_stream_close(&socket->stream, code, text + at);
     else if (strncmp(text, "flood ", 6) == 0)
         flood(socket, text);
     else if (strcmp(text, "quit") == 0)
         quit(echo);
     else
-        editor_socket_send(socket, text, length);
+        websocket_stream_send(&socket->stream, text, length);
 }
 
 static void on_close(void *context, struct editor_socket *socket, const char *why) {
     (void)context;
-    if (editor_socket_get_data(socket) != socket)
+    if (socket->data != socket)
         abort();
     printf("close %s\n", why);
 }

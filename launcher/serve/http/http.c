@@ -5,6 +5,8 @@
 
 #include <uv.h>
 
+#include "protocol/own_user.h"
+
 enum {
     BACKLOG = 511,
     FRESH_MS = 1000, /* while draining: for the first request of a connection */
@@ -281,15 +283,13 @@ void http_hold(struct http_connection *connection, void (*on_gone)(void *user), 
 /* Room for a newcomer is made by who does least: the oldest that has had its last answer (strangers
  * are among these, and push out nobody but each other), then the oldest with an unfinished request,
  * be it without all of its headers or of its body, then the oldest with none. */
-static struct http_connection *find_spare(struct http_server *server) {
-    struct deadline *deadline = server->linger_time.first;
-    if (!deadline)
-        deadline = server->header_time.first;
-    if (!deadline)
-        deadline = server->body_time.first;
-    if (!deadline)
-        deadline = server->idle_time.first;
-    return deadline ? deadline_owner(deadline, struct http_connection, deadline) : NULL;
+static struct http_connection *find_spare(const struct http_server *server) {
+    const struct deadline_class *const by_use[] = {&server->linger_time, &server->header_time,
+                                                   &server->body_time, &server->idle_time};
+    for (size_t i = 0; i < sizeof by_use / sizeof by_use[0]; i++)
+        if (by_use[i]->first)
+            return deadline_owner(by_use[i]->first, struct http_connection, deadline);
+    return NULL;
 }
 
 static void link_connection(struct http_server *server, struct http_connection *connection) {
@@ -303,29 +303,14 @@ static void link_connection(struct http_server *server, struct http_connection *
 
 /* Whose connection it is, is asked once. Nobody's any more is refused, too: who writes and closes
  * at once would get in otherwise. Where the system does not tell, the rest has to do. */
-static bool is_stranger(const struct http_connection *connection) {
-    uv_os_fd_t handle;
-    uint32_t user = 0;
-    int rc = uv_fileno((const uv_handle_t *)&connection->tcp, &handle);
-    if (rc == 0)
-        rc = os_tcp_peer_user((os_handle)handle, &user);
-    return rc == UV_ESRCH || (rc == 0 && user != os_user_self());
-}
-
 static void begin_connection(struct http_connection *connection) {
-    struct http_server *server = connection->server;
     http_parse_init(connection);
-    if (is_stranger(connection)) {
+    if (own_client_check(&connection->tcp) < 0)
         http_refuse(connection, 403, "this server belongs to another user");
-        if (!connection->closed)
-            start_reading(connection);
-    } else if (server->count > HTTP_CONNECTIONS_MOST) {
+    else if (connection->server->count > HTTP_CONNECTIONS_MOST)
         http_refuse(connection, 503, "too many connections");
-        if (!connection->closed)
-            start_reading(connection);
-    } else if (start_reading(connection)) {
+    if (!connection->closed && start_reading(connection))
         set_deadline(connection);
-    }
 }
 
 static void on_connection(uv_stream_t *listener, int status) {

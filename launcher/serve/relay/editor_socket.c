@@ -6,19 +6,11 @@
 
 #include <uv.h>
 
+#include "protocol/own_user.h"
 #include "serve/http/http_check.h"
 #include "upgrade.h"
 
 enum { BACKLOG = 64, PENDING_MOST = 16, CONNECTIONS_MOST = 32 };
-
-struct editor_socket {
-    struct websocket_stream stream;
-    struct editor_socket_server *server; /* NULL: the server has finished */
-    struct editor_socket *next;
-    bool is_open; /* the owner knows it */
-    bool is_pending;
-    void *data;
-};
 
 /* ---- answers ---- */
 
@@ -155,16 +147,6 @@ static struct editor_socket *add_socket(struct editor_socket_server *server) {
     return socket;
 }
 
-/* Whether the process at the other end is known to be another user's. A peer that has closed cannot
- * be asked any more, and needs no answer. */
-static bool is_stranger(const struct editor_socket *socket) {
-    uv_os_fd_t handle;
-    uint32_t user = os_user_self();
-    if (uv_fileno((const uv_handle_t *)&socket->stream.tcp, &handle) < 0)
-        return true;
-    return os_tcp_peer_user((os_handle)handle, &user) == UV_ESRCH || user != os_user_self();
-}
-
 static void on_connection(uv_stream_t *listener, int status) {
     struct editor_socket_server *server = listener->data;
     struct editor_socket *socket;
@@ -179,7 +161,7 @@ static void on_connection(uv_stream_t *listener, int status) {
         return;
     }
     websocket_stream_start(&socket->stream);
-    if (is_stranger(socket))
+    if (own_client_check(&socket->stream.tcp) < 0)
         answer(socket, 403, "this server belongs to another user");
 }
 
@@ -213,22 +195,6 @@ int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, o
         return error_set(err, rc, "cannot serve on the editors' port: %s", uv_strerror(rc));
     }
     return 0;
-}
-
-int editor_socket_send(struct editor_socket *socket, const char *text, size_t length) {
-    return websocket_stream_send(&socket->stream, text, length);
-}
-
-void editor_socket_close(struct editor_socket *socket, unsigned code, const char *reason) {
-    websocket_stream_close(&socket->stream, code, reason);
-}
-
-void editor_socket_set_data(struct editor_socket *socket, void *data) {
-    socket->data = data;
-}
-
-void *editor_socket_get_data(const struct editor_socket *socket) {
-    return socket->data;
 }
 
 void editor_socket_server_finish(struct editor_socket_server *server) {

@@ -20,6 +20,7 @@
 #include "protocol/websocket_stream.h"
 
 struct editor_socket;
+struct editor_socket_server;
 
 /* on_open comes first and on_close last, each exactly once for a connection that got in; those that
  * do not are never heard of. */
@@ -32,6 +33,18 @@ struct editor_socket_events {
 
     /* The reason is for people and is gone when the call returns, and so is the socket. */
     void (*on_close)(void *context, struct editor_socket *socket, const char *why);
+};
+
+/* Messages go out by websocket_stream_send, and websocket_stream_close says goodbye: no message
+ * comes from it any more then, and on_close follows. */
+struct editor_socket {
+    struct websocket_stream stream;
+    void *data; /* the caller's; NULL at first */
+
+    struct editor_socket_server *server; /* NULL: the server has finished */
+    struct editor_socket *next;
+    bool is_open; /* the owner knows it */
+    bool is_pending;
 };
 
 struct editor_socket_server {
@@ -54,21 +67,6 @@ struct editor_socket_server {
 int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, os_handle listener,
                          const char *token, const struct editor_socket_events *events,
                          void *context, struct error *err);
-
-/* Sends a text message (UTF-8) without ever waiting: what does not go out at once is copied and
- * goes later. Negative, with nothing sent: UV_EPIPE, the socket is closing, on_close is to come;
- * UV_EMSGSIZE, longer than a message may be; UV_ENOBUFS, the editor does not read, and the socket
- * closes now (1008); UV_ENOMEM. */
-int editor_socket_send(struct editor_socket *socket, const char *text, size_t length);
-
-/* Says goodbye with a code (1000, 1001, 1008, 1011, 4000–4999…) and a reason of at most 123 bytes
- * (more is cut), after what was sent before. No message comes from it any more; on_close follows.
- */
-void editor_socket_close(struct editor_socket *socket, unsigned code, const char *reason);
-
-/* What the caller keeps with a socket; NULL at first. */
-void editor_socket_set_data(struct editor_socket *socket, void *data);
-void *editor_socket_get_data(const struct editor_socket *socket);
 
 /* Stops to listen and closes every connection with 1001, each with its on_close, at once.
  * Everything is gone when the loop has run out. Also for a server that does not listen. */

@@ -15,7 +15,7 @@
 
 bool editor_send(struct editor *editor, const struct buffer *message) {
     return !editor->closing && !message->failed &&
-           editor_socket_send(editor->socket, message->data, message->length) == 0;
+           websocket_stream_send(&editor->socket->stream, message->data, message->length) == 0;
 }
 
 bool editor_tell(struct editor *editor, int64_t number, const char *method, json_t *params) {
@@ -106,18 +106,6 @@ struct editor *editor_marked(const struct serve *serve, const char *mark) {
             newest = editor;
     }
     return newest;
-}
-
-const json_t *editor_offer(const struct editor *editor, enum list_kind list, const char *name) {
-    const char *key = list == LIST_RESOURCES ? "uri" : "name";
-    const json_t *entry;
-    size_t i;
-    json_array_foreach(editor->lists[list], i, entry) {
-        const char *text = rpc_text(entry, key);
-        if (text && strcmp(text, name) == 0)
-            return entry;
-    }
-    return NULL;
 }
 
 static json_t *editor_json(const struct editor *editor) {
@@ -223,13 +211,13 @@ static void on_open(void *context, struct editor_socket *socket) {
     struct serve *serve = context;
     struct editor **last = &serve->editors, *editor = calloc(1, sizeof *editor);
     if (!editor) {
-        editor_socket_close(socket, 1011, "out of memory");
+        websocket_stream_close(&socket->stream, 1011, "out of memory");
         return;
     }
     editor->serve = serve;
     editor->socket = socket;
     editor->number = ++serve->editor_count;
-    editor_socket_set_data(socket, editor);
+    socket->data = editor;
     while (*last)
         last = &(*last)->next;
     *last = editor;
@@ -245,7 +233,7 @@ static bool fail_unread(struct editor *editor, const struct scan *scan, const ch
 }
 
 static void on_message(void *context, struct editor_socket *socket, char *text, size_t length) {
-    struct editor *editor = editor_socket_get_data(socket);
+    struct editor *editor = socket->data;
     struct rpc_message message;
     struct scan scan;
     bool is_json;
@@ -283,7 +271,7 @@ static void forget(struct editor *editor) {
 }
 
 static void on_close(void *context, struct editor_socket *socket, const char *why) {
-    struct editor *editor = editor_socket_get_data(socket);
+    struct editor *editor = socket->data;
     struct serve *serve = context;
     if (!editor)
         return;

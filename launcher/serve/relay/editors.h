@@ -49,9 +49,6 @@ void editor_activate(struct editor *editor);
 /* By its id, or by its project's name or path. */
 struct editor *editor_find(const struct serve *serve, const char *which);
 
-/* The object of this name (or uri) in a list of the editor; NULL: there is none. */
-const json_t *editor_offer(const struct editor *editor, enum list_kind list, const char *name);
-
 /* The editors as clients are told of them. */
 json_t *editors_json(const struct serve *serve);
 
@@ -64,6 +61,9 @@ void lists_update(struct serve *serve);
 
 /* What a list takes to be there for clients: an offer's bit; 0: it always is. */
 unsigned list_offer(enum list_kind kind);
+
+/* The object of this name (or uri) in a list of the editor; NULL: there is none. */
+const json_t *editor_offer(const struct editor *editor, enum list_kind kind, const char *name);
 
 /* Takes over what an editor registers; what is not usable is left out, with a line on stderr. */
 void lists_register(struct editor *editor, const json_t *params);

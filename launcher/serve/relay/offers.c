@@ -25,6 +25,21 @@ unsigned list_offer(enum list_kind kind) {
     return kinds[kind].offer;
 }
 
+static const json_t *find_entry(const json_t *list, enum list_kind kind, const char *name) {
+    const json_t *entry;
+    size_t i;
+    json_array_foreach(list, i, entry) {
+        const char *text = rpc_text(entry, kinds[kind].key);
+        if (text && strcmp(text, name) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+const json_t *editor_offer(const struct editor *editor, enum list_kind kind, const char *name) {
+    return find_entry(editor->lists[kind], kind, name);
+}
+
 /* ---- writing ---- */
 
 static void write_list(const struct serve *serve, enum list_kind kind, struct buffer *out) {
@@ -86,17 +101,6 @@ static bool is_usable(const json_t *entry, enum list_kind kind) {
     return !kinds[kind].another || json_is_string(another);
 }
 
-static bool is_there(const json_t *list, const char *key, const char *text) {
-    const json_t *entry;
-    size_t i;
-    json_array_foreach(list, i, entry) {
-        const char *other = rpc_text(entry, key);
-        if (other && strcmp(other, text) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void complain(const struct editor *editor, enum list_kind kind, size_t i, const char *key) {
     char shown[60 * READABLE_GROWTH + 1] = "without a name";
     if (key)
@@ -113,7 +117,7 @@ static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
     size_t i;
     json_array_foreach(given, i, entry) {
         const char *key = rpc_text(entry, kinds[kind].key);
-        if (is_usable(entry, kind) && !is_there(list, kinds[kind].key, key))
+        if (is_usable(entry, kind) && !find_entry(list, kind, key))
             json_array_append(list, entry);
         else
             complain(editor, kind, i, key);
