@@ -326,16 +326,6 @@ bool scan_is(const struct scan_span *span, const char *value) {
            memcmp(span->at + 1, value, length) == 0;
 }
 
-static bool same_number(const struct scan_span *a, const struct scan_span *b) {
-    char first[64], second[64];
-    if (a->length >= sizeof first || b->length >= sizeof second)
-        return false;
-    memcpy(first, a->at, a->length);
-    memcpy(second, b->at, b->length);
-    first[a->length] = second[b->length] = 0;
-    return strtod(first, NULL) == strtod(second, NULL);
-}
-
 static bool same_string(const struct scan_span *a, const struct scan_span *b) {
     size_t at = 1, other = 1;
     while (at < a->length - 1 && other < b->length - 1) {
@@ -355,7 +345,7 @@ bool scan_same_id(const struct scan_span *a, const struct scan_span *b) {
         return true;
     if (scan_is_string(a) || scan_is_string(b))
         return scan_is_string(a) && scan_is_string(b) && same_string(a, b);
-    return same_number(a, b);
+    return strtod(a->at, NULL) == strtod(b->at, NULL); /* a number ends by what is behind it */
 }
 
 enum scan_kind scan_kind(const struct scan *scan) {

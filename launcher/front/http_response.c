@@ -17,42 +17,32 @@ static int stop(struct http_response *answer, int code) {
 
 /* ---- headers ---- */
 
-static int count_header(struct http_response *answer, size_t length) {
+static int keep(struct http_response *answer, struct buffer *part, const char *at, size_t length) {
     answer->header_bytes += length;
-    return answer->header_bytes > ANSWER_HEADERS_MAX ? stop(answer, UV_EMSGSIZE) : 0;
+    if (answer->header_bytes > ANSWER_HEADERS_MAX)
+        return stop(answer, UV_EMSGSIZE);
+    buffer_add(part, at, length);
+    return part->failed ? stop(answer, UV_ENOMEM) : 0;
 }
 
 static int on_name(llhttp_t *parser, const char *at, size_t length) {
-    struct http_response *answer = answer_of(parser);
-    for (size_t i = 0; i < length; i++, answer->name_length++)
-        if (answer->name_length < sizeof answer->name - 1)
-            answer->name[answer->name_length] = at[i];
-    return count_header(answer, length);
+    return keep(answer_of(parser), &answer_of(parser)->name, at, length);
 }
 
 static int on_value(llhttp_t *parser, const char *at, size_t length) {
-    struct http_response *answer = answer_of(parser);
-    for (size_t i = 0; i < length; i++, answer->value_length++)
-        if (answer->value_length < sizeof answer->value - 1)
-            answer->value[answer->value_length] = at[i];
-    return count_header(answer, length);
-}
-
-static bool is_header(const struct http_response *answer, const char *name) {
-    return strlen(name) == answer->name_length && answer->name_length < sizeof answer->name &&
-           caseless_equal_n(answer->name, name, answer->name_length);
+    return keep(answer_of(parser), &answer_of(parser)->value, at, length);
 }
 
 static int on_value_complete(llhttp_t *parser) {
     static const char stream[] = "text/event-stream";
     struct http_response *answer = answer_of(parser);
-    bool fits = answer->value_length < sizeof answer->value;
-    answer->value[fits ? answer->value_length : sizeof answer->value - 1] = 0;
-    if (is_header(answer, "content-type"))
-        answer->is_stream = caseless_equal_n(answer->value, stream, sizeof stream - 1);
-    else if (is_header(answer, "mcp-session-id") && fits)
-        memcpy(answer->session, answer->value, answer->value_length + 1);
-    answer->name_length = answer->value_length = 0;
+    const char *name = answer->name.data, *value = answer->value.data ? answer->value.data : "";
+    if (caseless_equal(name, "content-type"))
+        answer->is_stream = caseless_equal_n(value, stream, sizeof stream - 1);
+    else if (caseless_equal(name, "mcp-session-id") && strlen(value) < sizeof answer->session)
+        memcpy(answer->session, value, strlen(value) + 1);
+    buffer_clear(&answer->name, BUFFER_KEPT);
+    buffer_clear(&answer->value, BUFFER_KEPT);
     return 0;
 }
 
@@ -145,6 +135,8 @@ void http_response_end(struct http_response *answer) {
 }
 
 void http_response_finish(struct http_response *answer) {
+    buffer_finish(&answer->name);
+    buffer_finish(&answer->value);
     buffer_finish(&answer->body);
     sse_finish(&answer->sse);
 }

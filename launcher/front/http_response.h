@@ -33,9 +33,8 @@ struct http_response {
     struct buffer body;              /* if it is no stream */
     struct sse sse;
 
-    /* Of the header that is being read. */
-    size_t name_length, value_length, header_bytes;
-    char name[32], value[ANSWER_HEADER_MAX];
+    struct buffer name, value; /* of the header that is being read */
+    size_t header_bytes;       /* of all */
 };
 
 void http_response_init(struct http_response *answer, http_response_fn message, void *context);

@@ -18,16 +18,9 @@ static void take_id(struct sse *sse, const char *value, size_t length) {
 }
 
 static void take_retry(struct sse *sse, const char *value, size_t length) {
-    int64_t number = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (value[i] < '0' || value[i] > '9')
-            return;
-        number = number * 10 + (value[i] - '0');
-        if (number > SSE_RETRY_MOST_MS)
-            number = SSE_RETRY_MOST_MS;
-    }
-    if (length > 0)
-        sse->retry_ms = number;
+    long long number = strtoll(value, NULL, 10);
+    if (length > 0 && strspn(value, "0123456789") == length)
+        sse->retry_ms = number < SSE_RETRY_MOST_MS ? number : SSE_RETRY_MOST_MS;
 }
 
 static void take_data(struct sse *sse, const char *value, size_t length) {

@@ -7,17 +7,41 @@
 
 enum { HINTS_MOST = 10000, SCHEMA_DEPTH_MOST = 16 };
 
-static bool has_headers(const json_t *schema, int depth) {
+/* A name that would break the head is left out. */
+static bool is_token(const char *name) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "!#$%&'*+-.^_`|~";
+    return name[0] && strspn(name, allowed) == strlen(name);
+}
+
+static void add_parameter(struct buffer *out, const char *name, const json_t *value) {
+    char *dumped = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    const char *text = dumped ? dumped : json_string_value(value);
+    if (text && is_token(name) && !json_is_object(value) && !json_is_array(value)) {
+        buffer_format(out, "Mcp-Param-%s: ", name);
+        head_add_value(out, text);
+        buffer_add_text(out, "\r\n");
+    }
+    free(dumped);
+}
+
+/* Repeats what the schema wants repeated of these arguments, if there are any; tells whether it
+ * wants anything. */
+static bool repeat(const json_t *schema, const json_t *arguments, int depth, struct buffer *out) {
     json_t *properties = json_object_get(schema, "properties");
+    bool wanted = false;
     const char *key;
     json_t *property;
     json_object_foreach(properties, key, property) {
-        if (json_is_string(json_object_get(property, "x-mcp-header")))
-            return true;
-        if (depth > 0 && has_headers(property, depth - 1))
-            return true;
+        const json_t *value = json_object_get(arguments, key);
+        const char *name = json_string_value(json_object_get(property, "x-mcp-header"));
+        if (name && value && !json_is_null(value))
+            add_parameter(out, name, value);
+        if (depth > 0 && repeat(property, value, depth - 1, out))
+            wanted = true;
+        wanted = wanted || name;
     }
-    return false;
+    return wanted;
 }
 
 /* NULL: nothing is known under this name any more. */
@@ -39,7 +63,7 @@ static void learn_tool(struct hints *hints, const json_t *tool) {
     if (!name)
         return;
     keep(&hints->repeatable, name, again ? json_true() : NULL);
-    keep(&hints->repeating, name, has_headers(schema, SCHEMA_DEPTH_MOST) ? schema : NULL);
+    keep(&hints->repeating, name, repeat(schema, NULL, SCHEMA_DEPTH_MOST, NULL) ? schema : NULL);
 }
 
 void hints_learn(struct hints *hints, const char *message, size_t length) {
@@ -60,43 +84,6 @@ void hints_doubt(struct hints *hints) {
     json_object_clear(hints->repeatable);
 }
 
-/* A name that would break the head is left out. */
-static bool is_token(const char *name) {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                  "!#$%&'*+-.^_`|~";
-    return name && name[0] && strspn(name, allowed) == strlen(name);
-}
-
-static void add_parameter(struct buffer *out, const char *name, const json_t *value) {
-    char *dumped = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
-    const char *text = dumped ? dumped : json_string_value(value);
-    if (text && is_token(name) && !json_is_object(value) && !json_is_array(value)) {
-        buffer_add_text(out, "Mcp-Param-");
-        buffer_add_text(out, name);
-        buffer_add_text(out, ": ");
-        head_add_value(out, text);
-        buffer_add_text(out, "\r\n");
-    }
-    free(dumped);
-}
-
-static void repeat_level(const json_t *schema, const json_t *arguments, int depth,
-                         struct buffer *out) {
-    json_t *properties = json_object_get(schema, "properties");
-    const char *key;
-    json_t *property;
-    json_object_foreach(properties, key, property) {
-        const json_t *value = json_object_get(arguments, key);
-        const char *name = json_string_value(json_object_get(property, "x-mcp-header"));
-        if (!value || json_is_null(value))
-            continue;
-        if (name)
-            add_parameter(out, name, value);
-        if (depth > 0)
-            repeat_level(property, value, depth - 1, out);
-    }
-}
-
 void hints_repeat(const struct hints *hints, const struct scan *call, struct buffer *out) {
     const struct scan_span *given = &call->spans[SCAN_ARGUMENTS];
     char name[SCAN_TEXT_MAX];
@@ -107,7 +94,7 @@ void hints_repeat(const struct hints *hints, const struct scan *call, struct buf
     if (!schema || !given->at)
         return;
     arguments = json_loadb(given->at, given->length, JSON_ALLOW_NUL, NULL);
-    repeat_level(schema, arguments, SCHEMA_DEPTH_MOST, out);
+    repeat(schema, arguments, SCHEMA_DEPTH_MOST, out);
     json_decref(arguments);
 }
 
