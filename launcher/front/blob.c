@@ -7,6 +7,7 @@ struct blob *blob_create(const char *data, size_t length, const struct scan *sca
     struct blob *blob = malloc(sizeof *blob + length + 1);
     if (!blob)
         return NULL;
+    blob->next = NULL;
     blob->refs = 1;
     blob->length = length;
     memcpy(blob->data, data, length);

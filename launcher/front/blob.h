@@ -5,6 +5,7 @@
 #include "json_scan.h"
 
 struct blob {
+    struct blob *next; /* of what the session says again */
     unsigned refs;
     struct scan scan; /* what is in it, where it is in `data` */
     size_t length;

@@ -62,13 +62,13 @@ void front_answer_error(struct front *front, const struct scan_span *id, int cod
 
 static void set_pressure(struct front *front) {
     size_t pending = output_pending(&front->output);
-    const struct flights *flights = &front->flights;
+    size_t bytes, waiting = flights_waiting(front, &bytes);
     if (pending > OUTPUT_HIGH)
         pool_pause(&front->pool, true);
     else if (pending < OUTPUT_LOW)
         pool_pause(&front->pool, false);
-    input_pause(&front->input, pending > OUTPUT_FULL || flights->count > WAITING_MOST ||
-                                   flights->bytes > WAITING_BYTES_MOST);
+    input_pause(&front->input,
+                pending > OUTPUT_FULL || waiting > WAITING_MOST || bytes > WAITING_BYTES_MOST);
 }
 
 void front_output(struct front *front, const char *data, size_t length) {
@@ -224,12 +224,13 @@ static void close_all(struct front *front) {
 /* Sees whether it is time for the next phase. */
 static void settle_end(struct front *front) {
     int64_t now = os_clock_ms();
+    size_t bytes;
     if (front->phase == FRONT_RUNS && front->output.broken)
         end(front, "");
     if (front->phase == FRONT_DRAINS) {
         if (!flights_open(front) || front->output.broken || (front->end_by && now >= front->end_by))
             end(front, "The client closed its side before this was done.");
-        else if (flights_wait(front))
+        else if (flights_waiting(front, &bytes) > 0)
             front->end_by = 0;
         else if (!front->end_by)
             front->end_by = now + front->options->config.stop_grace_ms;
@@ -244,9 +245,7 @@ static void settle_end(struct front *front) {
 /* ---- settling ---- */
 
 static void on_timer(uv_timer_t *timer) {
-    struct front *front = timer->data;
-    flights_expire(front);
-    front_settle(front);
+    front_settle(timer->data);
 }
 
 static int64_t earlier(int64_t a, int64_t b) {
@@ -255,10 +254,10 @@ static int64_t earlier(int64_t a, int64_t b) {
 
 /* Asleep unless something waits. */
 static void set_timer(struct front *front) {
-    int64_t now = os_clock_ms(), stream = dialog_deadline(front);
-    int64_t due = earlier(flights_due(front), stream > now ? stream : 0);
+    int64_t now = os_clock_ms(), stream = dialog_deadline(front), flight = flights_due(front);
+    int64_t due = earlier(flight, stream > now ? stream : 0);
     due = earlier(due, front->end_by);
-    if (front->flights.count > 0 || stream)
+    if (flight || stream)
         due = earlier(due, front->hold_until);
     uv_timer_stop(&front->timer);
     if (!due)

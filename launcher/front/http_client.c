@@ -68,8 +68,9 @@ static void connection_close(struct connection *connection) {
 static bool on_answer_message(struct http_response *answer, const char *data, size_t length) {
     struct connection *connection = answer->context;
     struct exchange *exchange = connection->exchange;
-    return exchange && exchange->events->message(exchange, answer, data, length) &&
-           !connection->closed;
+    if (exchange)
+        exchange->events->message(exchange, answer, data, length);
+    return exchange && !connection->closed;
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {

@@ -24,7 +24,7 @@ struct pool {
 };
 
 struct exchange_events {
-    bool (*message)(struct exchange *exchange, const struct http_response *answer, const char *data,
+    void (*message)(struct exchange *exchange, const struct http_response *answer, const char *data,
                     size_t length);
     /* The end, called once and never from within exchange_start; then the exchange is over and may
      * be started again or freed. 0: the answer is complete. Else what went wrong; UV_EPERM: it is

@@ -16,10 +16,7 @@ enum {
     STREAM_MOST_MS = 30000,
 };
 
-struct saying {
-    struct saying *next;
-    struct blob *line;
-};
+static const char *const lists[DIALOG_LISTS] = {"tools", "prompts", "resources"};
 
 /* ---- what is remembered ---- */
 
@@ -32,29 +29,27 @@ static bool is_same_matter(const struct scan *a, const struct scan *b) {
     return scan_same_id(&a->spans[SCAN_METHOD], &b->spans[SCAN_METHOD]);
 }
 
-static void forget(struct dialog *dialog, struct saying **place) {
-    struct saying *gone = *place;
+static void forget(struct dialog *dialog, struct blob **place) {
+    struct blob *gone = *place;
     if (dialog->next == gone)
         dialog->next = gone->next;
     *place = gone->next;
-    blob_release(gone->line);
-    free(gone);
+    blob_release(gone);
 }
 
 void dialog_remember(struct dialog *dialog, struct blob *line) {
     bool ends = scan_is(&line->scan.spans[SCAN_METHOD], "resources/unsubscribe");
-    struct saying **at = &dialog->said, *made;
+    struct blob **at = &dialog->said;
     while (*at) {
-        if (is_same_matter(&(*at)->line->scan, &line->scan))
+        if (is_same_matter(&(*at)->scan, &line->scan))
             forget(dialog, at);
         else
             at = &(*at)->next;
     }
-    made = ends ? NULL : malloc(sizeof *made);
-    if (!made)
+    if (ends)
         return;
-    *made = (struct saying){NULL, blob_hold(line)};
-    *at = made;
+    line->next = NULL;
+    *at = blob_hold(line);
 }
 
 static void forget_all(struct dialog *dialog) {
@@ -78,9 +73,8 @@ static bool read_terms(struct dialog *dialog, const struct http_response *answer
     if (version) {
         snprintf(dialog->version, sizeof dialog->version, "%s", version);
         snprintf(dialog->id, sizeof dialog->id, "%s", answer->session);
-        dialog->tools = tells_changes(capabilities, "tools");
-        dialog->prompts = tells_changes(capabilities, "prompts");
-        dialog->resources = tells_changes(capabilities, "resources");
+        for (int i = 0; i < DIALOG_LISTS; i++)
+            dialog->changes[i] = tells_changes(capabilities, lists[i]);
         dialog->stream_refused = false;
         dialog->stream_last[0] = 0;
         dialog->epoch++;
@@ -97,7 +91,7 @@ void dialog_began(struct front *front, struct blob *initialize, const struct htt
     dialog_remember(dialog, initialize);
     dialog->initialized = false;
     dialog->state = DIALOG_NONE;
-    if (!dialog->said || !read_terms(dialog, answer, result, length))
+    if (!read_terms(dialog, answer, result, length))
         return;
     dialog->state = DIALOG_OPEN;
     dialog->generation = front->daemon.generation;
@@ -110,26 +104,29 @@ void dialog_initialized(struct dialog *dialog, struct blob *line) {
     dialog->stream_delay = 0;
 }
 
-void dialog_head(const struct front *front, struct buffer *out, struct head *head) {
+int dialog_send(struct front *front, struct exchange *exchange, struct head *head,
+                struct blob *body) {
     const struct dialog *dialog = &front->dialog;
-    const struct scan *scan = head->scan;
+    const struct scan *scan = body ? &body->scan : NULL;
     bool begins = scan && scan_is(&scan->spans[SCAN_METHOD], "initialize") && !head_is_modern(scan);
     bool open = dialog->state != DIALOG_NONE && !begins;
+    struct buffer text = {0};
     head->port = front->daemon.port;
     head->token = front->token;
     head->session = open ? dialog->id : "";
     head->version = open ? dialog->version : begins ? "" : front->modern;
-    head_write(out, head);
+    head->scan = scan;
+    head->body = body ? body->length : 0;
+    head_write(&text, head);
+    return exchange_start(exchange, &front->pool, front->daemon.port, &text, body);
 }
 
 /* Sends a request of the session's own. */
 static int send_own(struct front *front, struct exchange *exchange,
-                    const struct exchange_events *events, struct head *parts, struct blob *body) {
-    struct buffer head = {0};
+                    const struct exchange_events *events, struct head *head, struct blob *body) {
     exchange->events = events;
     exchange->context = front;
-    dialog_head(front, &head, parts);
-    return exchange_start(exchange, &front->pool, front->daemon.port, &head, body);
+    return dialog_send(front, exchange, head, body);
 }
 
 /* ---- beginning anew ---- */
@@ -138,48 +135,48 @@ static void say_next(struct front *front);
 
 static void replay_ends(struct front *front) {
     struct dialog *dialog = &front->dialog;
-    static const char *const lists[] = {"tools", "prompts", "resources"};
-    const bool told[] = {dialog->tools, dialog->prompts, dialog->resources};
     char line[96];
     dialog->state = DIALOG_OPEN;
     dialog->stream_at = dialog->initialized ? os_clock_ms() : 0;
     dialog->stream_delay = 0;
-    for (size_t i = 0; dialog->initialized && i < 3; i++) {
+    for (int i = 0; dialog->initialized && i < DIALOG_LISTS; i++) {
         snprintf(line, sizeof line,
                  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/%s/list_changed\"}", lists[i]);
-        if (told[i]) /* it is another server now: what it offers may be something else */
+        if (dialog->changes[i]) /* it is another server now: what it offers may be something else */
             output_line(&front->output, line, strlen(line));
     }
     front_say("the session goes on with the new server");
 }
 
 /* The session stays as it was, and is begun anew when somebody needs it. */
+static void replay_stops(struct dialog *dialog) {
+    dialog->state = DIALOG_OPEN;
+    dialog->generation = 0;
+}
+
 static void replay_fails(struct front *front, const char *why) {
-    front->dialog.state = DIALOG_OPEN;
-    front->dialog.generation = 0;
+    replay_stops(&front->dialog);
     flights_fail_waiting(front, why);
 }
 
 /* The connection came to nothing: it is begun once more, when the daemon has said how the server
  * is. */
 static void replay_breaks(struct front *front) {
-    front->dialog.state = DIALOG_OPEN;
-    front->dialog.generation = 0;
+    replay_stops(&front->dialog);
     front_doubt(front);
 }
 
-static bool on_replay_message(struct exchange *exchange, const struct http_response *answer,
+static void on_replay_message(struct exchange *exchange, const struct http_response *answer,
                               const char *data, size_t length) {
     struct front *front = exchange->context;
     struct dialog *dialog = &front->dialog;
     struct scan *scan = &front->scan;
     if (scan_message(scan, data, length) < 0)
-        return true;
+        return;
     if (scan_kind(scan) != SCAN_RESPONSE)
         front_relay(front, data, length, scan);
     else if (!dialog->begun && scan->spans[SCAN_RESULT].at)
         dialog->begun = read_terms(dialog, answer, data, length);
-    return true;
 }
 
 static void on_replay_done(struct exchange *exchange, struct http_response *answer, int code) {
@@ -204,16 +201,14 @@ static const struct exchange_events replay_events = {on_replay_message, on_repla
 
 static void say_next(struct front *front) {
     struct dialog *dialog = &front->dialog;
-    const struct saying *now = dialog->next;
-    struct head parts = {.method = "POST"};
+    struct blob *now = dialog->next;
+    struct head head = {.method = "POST"};
     if (!now) {
         replay_ends(front);
         return;
     }
     dialog->next = now->next;
-    parts.scan = &now->line->scan;
-    parts.body = now->line->length;
-    if (send_own(front, &dialog->replay, &replay_events, &parts, now->line) < 0)
+    if (send_own(front, &dialog->replay, &replay_events, &head, now) < 0)
         replay_breaks(front);
 }
 
@@ -254,7 +249,7 @@ void dialog_lost(struct front *front) {
 
 /* ---- the stream ---- */
 
-static bool on_stream_message(struct exchange *exchange, const struct http_response *answer,
+static void on_stream_message(struct exchange *exchange, const struct http_response *answer,
                               const char *data, size_t length) {
     struct front *front = exchange->context;
     (void)answer;
@@ -263,7 +258,6 @@ static bool on_stream_message(struct exchange *exchange, const struct http_respo
         scan_message(&front->scan, data, length) == 0 ? scan_kind(&front->scan) : SCAN_INVALID;
     if (kind == SCAN_REQUEST || kind == SCAN_NOTIFICATION) /* answers come where was asked */
         front_relay(front, data, length, &front->scan);
-    return true;
 }
 
 static void stream_later(struct dialog *dialog, const struct sse *sse) {
@@ -294,9 +288,9 @@ static const struct exchange_events stream_events = {on_stream_message, on_strea
 
 static void open_stream(struct front *front) {
     struct dialog *dialog = &front->dialog;
-    struct head parts = {.method = "GET", .last_event = dialog->stream_last};
+    struct head head = {.method = "GET", .last_event = dialog->stream_last};
     dialog->stream_at = 0;
-    if (send_own(front, &dialog->stream, &stream_events, &parts, NULL) < 0)
+    if (send_own(front, &dialog->stream, &stream_events, &head, NULL) < 0)
         front_doubt(front);
 }
 
@@ -329,10 +323,10 @@ void dialog_end(struct front *front) {
     struct dialog *dialog = &front->dialog;
     bool alive = dialog->state == DIALOG_OPEN && dialog->id[0] && front->daemon.ready &&
                  dialog->generation == front->daemon.generation;
-    struct head parts = {.method = "DELETE"};
+    struct head head = {.method = "DELETE"};
     dialog_lost(front);
     if (alive)
-        send_own(front, &dialog->goodbye, &goodbye_events, &parts, NULL);
+        send_own(front, &dialog->goodbye, &goodbye_events, &head, NULL);
 }
 
 void dialog_finish(struct dialog *dialog) {

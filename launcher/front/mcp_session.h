@@ -11,7 +11,8 @@
 #include "request_head.h"
 
 struct front;
-struct saying;
+
+enum { DIALOG_LISTS = 3 };
 
 enum dialog_state {
     DIALOG_NONE,   /* the client has not initialized, or speaks an era without sessions */
@@ -23,15 +24,15 @@ struct dialog {
     enum dialog_state state;
     uint64_t generation;
     unsigned epoch;             /* counts the times that it was begun */
-    struct saying *said;        /* what is to be said again, oldest first: initialize … */
+    struct blob *said;          /* what is to be said again, oldest first: initialize … */
     char id[ANSWER_HEADER_MAX]; /* Mcp-Session-Id, or "" */
     char version[64];
-    bool tools, prompts, resources; /* the server tells when these lists change */
-    bool initialized;               /* the client has said so */
+    bool changes[DIALOG_LISTS]; /* the server tells when these lists change */
+    bool initialized;           /* the client has said so */
 
     struct exchange replay;
-    const struct saying *next; /* to be said */
-    bool begun;                /* initialize was answered */
+    struct blob *next; /* to be said */
+    bool begun;        /* initialize was answered */
 
     struct exchange goodbye; /* DELETE */
     struct exchange stream;  /* GET: what the server says on its own account */
@@ -63,9 +64,9 @@ void dialog_settle(struct front *front);
 /* The server has changed, or is gone: ends what was under way with it. */
 void dialog_lost(struct front *front);
 
-/* Writes the head of a request, in this session if there is one. What the session says is filled
- * in. */
-void dialog_head(const struct front *front, struct buffer *out, struct head *head);
+/* Sends a request, in this session if there is one: fills in what that and the message say. */
+int dialog_send(struct front *front, struct exchange *exchange, struct head *head,
+                struct blob *body);
 
 /* Tells the server that the session is over, if there is one, and settles when it knows. */
 void dialog_end(struct front *front);

@@ -38,7 +38,7 @@ struct flight {
     enum errand errand;
     bool repeatable; /* it does not matter if the server gets it twice */
     bool flying;     /* it is under way; else it waits */
-    bool counted, lost, cancelled, answered, acknowledged;
+    bool lost, cancelled, answered, acknowledged;
     bool relayed; /* the client has been told something about it */
     unsigned attempts, resumes, epoch;
     uint64_t generation; /* of the server that it was sent to */
@@ -120,24 +120,26 @@ static int64_t patience(const struct front *front) {
 }
 
 static void begin_waiting(struct flight *flight) {
-    struct flights *flights = &flight->front->flights;
     flight->flying = false;
     flight->deadline = os_clock_ms() + patience(flight->front);
-    flights->count++;
-    flights->bytes += flight->line->length;
 }
 
-static void end_waiting(struct flight *flight) {
-    struct flights *flights = &flight->front->flights;
-    flights->count--;
-    flights->bytes -= flight->line->length;
+/* Whether it counts among the requests that are under way. */
+static bool counts(const struct flight *flight) {
+    return flight->flying && is_request(flight) && flight->errand != ERRAND_LISTEN &&
+           !flight->answered && !flight->cancelled;
 }
 
-/* It no longer counts among the requests that are under way. */
-static void uncount(struct flight *flight) {
-    if (flight->counted)
-        flight->front->flights.requests--;
-    flight->counted = false;
+size_t flights_waiting(const struct front *front, size_t *bytes) {
+    size_t count = 0;
+    *bytes = 0;
+    for (const struct flight *flight = front->flights.first; flight; flight = flight->next) {
+        if (flight->flying)
+            continue;
+        *bytes += flight->line->length;
+        count++;
+    }
+    return count;
 }
 
 /* A flight at the end of the list. NULL without memory. */
@@ -161,9 +163,6 @@ static struct flight *create(struct front *front, const char *line, size_t lengt
 
 /* Takes it out of the list, closes its connection, frees it. */
 static void remove_flight(struct flight *flight) {
-    if (!flight->flying)
-        end_waiting(flight);
-    uncount(flight);
     *flight->link = flight->next;
     if (flight->next)
         flight->next->link = flight->link;
@@ -173,11 +172,6 @@ static void remove_flight(struct flight *flight) {
     blob_release(flight->line);
     free(flight->last_event);
     free(flight);
-}
-
-static void requeue(struct flight *flight) {
-    uncount(flight);
-    begin_waiting(flight);
 }
 
 static struct flight *find_request(struct front *front, const struct scan_span *id) {
@@ -242,11 +236,11 @@ static void on_lost(struct flight *flight) {
     bool open = !flight->answered && !flight->cancelled;
     front_doubt(flight->front);
     if (open && (!flight->exchange.sent || may_repeat(flight))) {
-        requeue(flight);
+        begin_waiting(flight);
     } else if (open && is_request(flight)) {
         flight->lost = true; /* answered when the daemon has told how the server is */
         flight->not_before = os_clock_ms() + NEWS_MS;
-        requeue(flight);
+        begin_waiting(flight);
     } else {
         remove_flight(flight);
     }
@@ -266,7 +260,7 @@ static bool resume(struct flight *flight, const struct http_response *answer) {
     free(flight->last_event);
     flight->last_event = copy;
     flight->not_before = os_clock_ms() + (sse->retry_ms ? sse->retry_ms : RESUME_MS);
-    requeue(flight);
+    begin_waiting(flight);
     return true;
 }
 
@@ -288,7 +282,6 @@ static void take_response(struct flight *flight, const struct http_response *ans
                           const char *data, size_t length) {
     bool is_result = flight->front->scan.spans[SCAN_RESULT].at != NULL;
     flight->answered = true;
-    uncount(flight);
     if (flight->cancelled)
         return;
     front_output(flight->front, data, length);
@@ -302,7 +295,6 @@ static void take_foreign_error(struct flight *flight, const struct scan_span *er
     if (!flight->cancelled)
         front_answer(flight->front, span_of(flight, SCAN_ID), error->at, error->length);
     flight->answered = true;
-    uncount(flight);
 }
 
 /* What is under an id of some other request does not go on: that one has an answer of its own. */
@@ -317,30 +309,30 @@ static void take_any_response(struct flight *flight, const struct http_response 
         front_say("the server answered one request under the id of another; left out");
 }
 
-/* A message out of the stream that answers this flight. */
-static bool take_message(struct flight *flight, const struct http_response *answer,
-                         const char *data, size_t length) {
+/* A message out of the stream that answers a flight. */
+static void on_message(struct exchange *exchange, const struct http_response *answer,
+                       const char *data, size_t length) {
+    struct flight *flight = exchange->context;
     struct front *front = flight->front;
     struct scan *scan = &front->scan;
     if (scan_message(scan, data, length) < 0 || scan_kind(scan) == SCAN_INVALID) {
         front_say("the server sent what is no message of JSON-RPC; left out");
-        return true;
+        return;
     }
     if (scan_kind(scan) == SCAN_RESPONSE) {
         if (!flight->answered)
             take_any_response(flight, answer, data, length);
-        return true;
+        return;
     }
     if (scan_is(&scan->spans[SCAN_METHOD], "notifications/subscriptions/acknowledged")) {
         flight->attempts = 0;
         if (flight->acknowledged)
-            return true; /* the client knows */
+            return; /* the client knows */
         flight->acknowledged = true;
     }
     flight->relayed = true;
     flight->resumes = 0;
     front_relay(front, data, length, scan);
-    return true;
 }
 
 static void answer_status(struct flight *flight, const struct http_response *answer) {
@@ -401,7 +393,7 @@ static void on_stream_end(struct flight *flight, const struct http_response *ans
         remove_flight(flight);
     } else if (flight->errand == ERRAND_LISTEN) {
         flight->not_before = os_clock_ms() + RESUME_MS;
-        requeue(flight);
+        begin_waiting(flight);
     } else if (!resume(flight, answer)) {
         on_lost(flight);
     }
@@ -409,12 +401,7 @@ static void on_stream_end(struct flight *flight, const struct http_response *ans
 
 /* ---- what the exchange tells ---- */
 
-static bool on_message(struct exchange *exchange, const struct http_response *answer,
-                       const char *data, size_t length) {
-    return take_message(exchange->context, answer, data, length);
-}
-
-static void on_complete(struct flight *flight, struct http_response *answer) {
+static void on_answer(struct flight *flight, struct http_response *answer) {
     struct front *front = flight->front;
     front->misses = 0;
     if (answer->is_stream) {
@@ -422,7 +409,7 @@ static void on_complete(struct flight *flight, struct http_response *answer) {
     } else if (is_forgotten(flight, answer)) {
         if (flight->epoch == front->dialog.epoch)
             dialog_forgotten(front);
-        requeue(flight); /* the server did not act on it */
+        begin_waiting(flight); /* the server did not act on it */
     } else {
         take_body(flight, answer);
     }
@@ -432,7 +419,7 @@ static void on_done(struct exchange *exchange, struct http_response *answer, int
     struct flight *flight = exchange->context;
     struct front *front = flight->front;
     if (code == 0)
-        on_complete(flight, answer);
+        on_answer(flight, answer);
     else if (code == UV_EMSGSIZE)
         land_error(flight, "The server's answer is longer than 64 MiB; ask for less.");
     else if (code == UV_EPERM)
@@ -456,8 +443,6 @@ static bool may_go(struct front *front, const struct flight *flight, int64_t now
     if (!front->daemon.ready || front->daemon.in_doubt || now < front->hold_until ||
         now < flight->not_before)
         return false;
-    if (is_request(flight) && front->flights.requests >= FRONT_REQUESTS_MOST)
-        return false;
     return !is_sessional(flight) || dialog_fit(front);
 }
 
@@ -474,35 +459,26 @@ static void forget_events(struct flight *flight) {
 static void send_out(struct flight *flight) {
     struct front *front = flight->front;
     bool resumes = flight->last_event != NULL;
-    struct buffer head = {0}, more = {0};
-    struct head parts = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
+    struct buffer more = {0};
+    struct head head = {.method = resumes ? "GET" : "POST", .last_event = flight->last_event};
     const struct scan *scan = &flight->line->scan;
     int rc;
-    if (!resumes) {
-        parts.scan = scan;
-        parts.body = flight->line->length;
-        parts.more = &more;
-        if (is_modern(flight) && scan_is(&scan->spans[SCAN_METHOD], "tools/call"))
-            hints_repeat(&front->hints, scan, &more);
-    }
-    dialog_head(front, &head, &parts);
-    buffer_finish(&more);
+    if (!resumes && is_modern(flight) && scan_is(&scan->spans[SCAN_METHOD], "tools/call"))
+        hints_repeat(&front->hints, scan, &more);
+    head.more = &more;
     flight->exchange.events = &events;
     flight->exchange.context = flight;
-    rc = exchange_start(&flight->exchange, &front->pool, front->daemon.port, &head,
-                        resumes ? NULL : flight->line);
+    rc = dialog_send(front, &flight->exchange, &head, resumes ? NULL : flight->line);
+    buffer_finish(&more);
     if (rc < 0) {
         front_doubt(front);
         return;
     }
-    end_waiting(flight);
     flight->flying = true;
     flight->not_before = 0;
     flight->attempts += !resumes;
     flight->generation = front->daemon.generation;
     flight->epoch = front->dialog.epoch;
-    flight->counted = is_request(flight) && flight->errand != ERRAND_LISTEN;
-    front->flights.requests += flight->counted;
 }
 
 /* Whether it is known, or will not be known, what became of the server. */
@@ -513,27 +489,48 @@ static bool is_explained(const struct flight *flight, int64_t now) {
     return !daemon->in_doubt;
 }
 
-static bool is_held(const struct front *front) {
-    for (const struct flight *flight = front->flights.first; flight; flight = flight->next)
-        if (flight->flying && is_barrier(flight))
-            return true;
-    return false;
+/* Whether it is the server that the flight waits for, and not its turn. */
+static bool waits_for_server(const struct front *front, const struct flight *flight) {
+    return !front->daemon.ready || front->daemon.in_doubt || front->hold_until ||
+           (is_sessional(flight) && front->dialog.state == DIALOG_REPLAY);
+}
+
+/* True if it has waited too long, and has been answered. */
+static bool expire(struct flight *flight, int64_t now) {
+    const struct front *front = flight->front;
+    if (now < flight->deadline)
+        return false;
+    if (!waits_for_server(front, flight)) {
+        flight->deadline = now + patience(front);
+        return false;
+    }
+    land_unavailable(flight, front->daemon.reason[0] ? front->daemon.reason : "it is not there");
+    return true;
 }
 
 void flights_pump(struct front *front) {
     int64_t now = os_clock_ms();
-    bool held = is_held(front);
+    bool held = false; /* by one that nothing overtakes */
+    size_t under_way = 0;
     struct flight *next;
+    for (const struct flight *flight = front->flights.first; flight; flight = flight->next) {
+        held = held || (flight->flying && is_barrier(flight));
+        under_way += counts(flight);
+    }
     for (struct flight *flight = front->flights.first; flight; flight = next) {
         bool barrier = is_barrier(flight);
         next = flight->next;
         if (flight->flying)
             continue;
         forget_events(flight);
-        if (flight->lost && is_explained(flight, now))
-            land_lost(flight);
-        else if (!flight->lost && !held && may_go(front, flight, now))
+        if (flight->lost) {
+            if (is_explained(flight, now) || now >= flight->deadline)
+                land_lost(flight);
+        } else if (!expire(flight, now) && !held && may_go(front, flight, now) &&
+                   !(is_request(flight) && under_way >= FRONT_REQUESTS_MOST)) {
             send_out(flight);
+            under_way += counts(flight);
+        }
         held = held || barrier;
     }
 }
@@ -551,7 +548,6 @@ static bool cancel(struct front *front, const struct scan_span *id) {
         return true;
     }
     flight->cancelled = true;
-    uncount(flight);
     return false;
 }
 
@@ -565,33 +561,6 @@ void flights_add(struct front *front, const char *line, size_t length) {
 }
 
 /* ---- time and ends ---- */
-
-/* Whether it is the server that the flight waits for, and not its turn. */
-static bool waits_for_server(struct front *front, const struct flight *flight) {
-    return !front->daemon.ready || front->daemon.in_doubt || front->hold_until ||
-           (is_sessional(flight) && front->dialog.state == DIALOG_REPLAY);
-}
-
-static void expire(struct flight *flight, int64_t now) {
-    struct front *front = flight->front;
-    if (flight->lost)
-        land_lost(flight);
-    else if (waits_for_server(front, flight))
-        land_unavailable(flight,
-                         front->daemon.reason[0] ? front->daemon.reason : "it is not there");
-    else
-        flight->deadline = now + patience(front);
-}
-
-void flights_expire(struct front *front) {
-    int64_t now = os_clock_ms();
-    struct flight *next;
-    for (struct flight *flight = front->flights.first; flight; flight = next) {
-        next = flight->next;
-        if (!flight->flying && now >= flight->deadline)
-            expire(flight, now);
-    }
-}
 
 int64_t flights_due(const struct front *front) {
     int64_t now = os_clock_ms(), due = 0;
@@ -620,10 +589,6 @@ void flights_finish(struct front *front, const char *why) {
         next = flight->next;
         land_error(flight, why);
     }
-}
-
-bool flights_wait(const struct front *front) {
-    return front->flights.count > 0;
 }
 
 bool flights_open(const struct front *front) {

@@ -11,8 +11,6 @@ struct flight;
 
 struct flights {
     struct flight *first, **end; /* in the order in which they came */
-    size_t count, bytes;         /* of those that wait */
-    size_t requests;             /* of those that fly */
 };
 
 void flights_init(struct flights *flights);
@@ -20,11 +18,8 @@ void flights_init(struct flights *flights);
 /* Takes a message of the client, which `front->scan` has looked at. */
 void flights_add(struct front *front, const char *line, size_t length);
 
-/* Sends what may go. */
+/* Sends what may go, and answers what has waited too long. */
 void flights_pump(struct front *front);
-
-/* Answers what has waited too long. */
-void flights_expire(struct front *front);
 
 /* When one of those that wait is due, to go or to be answered; 0: none is. */
 int64_t flights_due(const struct front *front);
@@ -35,8 +30,10 @@ void flights_fail_waiting(struct front *front, const char *why);
 /* Answers everything, and closes what is under way. */
 void flights_finish(struct front *front, const char *why);
 
+/* How many wait, and how long they are together. */
+size_t flights_waiting(const struct front *front, size_t *bytes);
+
 /* Whether requests are waiting, or under way, that an end should wait for. */
-bool flights_wait(const struct front *front);
 bool flights_open(const struct front *front);
 
 #endif
