@@ -86,7 +86,7 @@ struct serve {
     size_t over_bytes;
 
     struct listener *listeners;
-    json_t *watched; /* resource uri → how many want to hear of it */
+    json_t *watched; /* resource uri → true: somebody wants to hear of it */
 
     char unread[64]; /* what comes on standard input */
 };

@@ -137,7 +137,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     uint8_t whole[SHA256_SIZE], cut[SHA256_SIZE];
     struct outcome first, other;
     server.port = 8000;
-    http_parse_settings(&server.settings);
     run(data, size, size ? size : 1, &first);
     sha_end(&first.hash, whole, sizeof whole);
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {

@@ -343,7 +343,6 @@ int http_server_init(struct http_server *server, uv_loop_t *loop, struct deadlin
     int rc = uv_tcp_init(loop, &server->listener);
     server->loop = loop;
     server->listener.data = server;
-    http_parse_settings(&server->settings);
     deadlines_add(deadlines, &server->header_time, HTTP_HEADER_MS, on_overdue);
     deadlines_add(deadlines, &server->body_time, HTTP_BODY_MS, on_overdue);
     deadlines_add(deadlines, &server->idle_time, HTTP_IDLE_MS, on_idle);

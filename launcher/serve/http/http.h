@@ -71,7 +71,6 @@ struct http_server {
     void *context;
     void (*on_drained)(void *context);
 
-    llhttp_settings_t settings;
     struct http_connection *connections;
     unsigned count;
     size_t bodies; /* bytes of bodies that are kept until the rest has come */

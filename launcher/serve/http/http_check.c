@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <uv.h>
+
 #include "caseless.h"
 
 static const struct {
@@ -35,27 +37,16 @@ enum http_header http_header_of(const char *name, size_t length) {
     return HTTP_HEADER_COUNT;
 }
 
-/* One to three digits, at most 255; moves past them. */
-static bool take_octet(const char **at) {
-    unsigned value = 0, digits = 0;
-    while (**at >= '0' && **at <= '9' && digits < 4) {
-        value = value * 10 + (unsigned)(*(*at)++ - '0');
-        digits++;
-    }
-    return digits > 0 && digits < 4 && value <= 255;
-}
-
 static bool take_v4_loopback(const char **at) {
-    if (strncmp(*at, "127.", 4) != 0)
+    char address[16];
+    unsigned char bytes[4];
+    size_t length = strspn(*at, "0123456789.");
+    if (length >= sizeof address)
         return false;
-    *at += 4;
-    for (int i = 0; i < 3; i++) {
-        if (i > 0 && *(*at)++ != '.')
-            return false;
-        if (!take_octet(at))
-            return false;
-    }
-    return true;
+    memcpy(address, *at, length);
+    address[length] = 0;
+    *at += length;
+    return uv_inet_pton(AF_INET, address, bytes) == 0 && bytes[0] == 127;
 }
 
 /* Moves past a name or address of the loopback. */

@@ -48,7 +48,6 @@ struct http_connection {
 };
 
 /* http_parse.c */
-void http_parse_settings(llhttp_settings_t *settings);
 void http_parse_init(struct http_connection *connection);
 
 /* Feeds the parser up to the end of a request, and returns how many bytes that took. Sets whole and

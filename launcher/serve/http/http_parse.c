@@ -10,9 +10,12 @@ enum { HEAD_MOST = HTTP_HEADER_MOST + 1024 }; /* with the space in it that does 
 
 static const char too_large[] = "the headers are too large";
 
+/* What was wrong first, counts. */
 static int refuse(struct http_connection *connection, int status, const char *text) {
-    connection->reject = status;
-    connection->reject_text = text;
+    if (connection->reject == 0) {
+        connection->reject = status;
+        connection->reject_text = text;
+    }
     return HPE_USER;
 }
 
@@ -229,20 +232,19 @@ static int on_complete(llhttp_t *parser) {
     return HPE_PAUSED;
 }
 
-void http_parse_settings(llhttp_settings_t *settings) {
-    llhttp_settings_init(settings);
-    settings->on_message_begin = on_begin;
-    settings->on_header_field = on_extra;
-    settings->on_header_value = on_extra;
-    settings->on_chunk_extension_name = on_extra;
-    settings->on_chunk_extension_value = on_extra;
-    settings->on_headers_complete = on_headers;
-    settings->on_body = on_body;
-    settings->on_message_complete = on_complete;
-}
+static const llhttp_settings_t settings = {
+    .on_message_begin = on_begin,
+    .on_header_field = on_extra,
+    .on_header_value = on_extra,
+    .on_chunk_extension_name = on_extra,
+    .on_chunk_extension_value = on_extra,
+    .on_headers_complete = on_headers,
+    .on_body = on_body,
+    .on_message_complete = on_complete,
+};
 
 void http_parse_init(struct http_connection *connection) {
-    llhttp_init(&connection->parser, HTTP_REQUEST, &connection->server->settings);
+    llhttp_init(&connection->parser, HTTP_REQUEST, &settings);
     connection->parser.data = connection;
 }
 
@@ -278,20 +280,18 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
     if (error == HPE_PAUSED) {
         used = (size_t)(llhttp_get_error_pos(parser) - data);
         llhttp_resume(parser);
-    } else if (error != HPE_OK && connection->reject == 0) {
-        connection->reject = 400;
-        connection->reject_text = llhttp_get_error_reason(parser);
-        if (!connection->reject_text || !connection->reject_text[0])
-            connection->reject_text = "this is no HTTP request";
+    } else if (error != HPE_OK) {
+        const char *reason = llhttp_get_error_reason(parser);
+        refuse(connection, 400, reason && reason[0] ? reason : "this is no HTTP request");
     }
-    if (!connection->headers_done && connection->reject == 0 && connection->head.length > HEAD_MOST)
+    if (!connection->headers_done && connection->head.length > HEAD_MOST)
         refuse(connection, 431, too_large);
     keep_body(connection);
     count_body(connection);
-    if (connection->body.failed && connection->reject == 0)
+    if (connection->body.failed)
         refuse(connection, 500, "out of memory");
     if (connection->server->bodies > HTTP_BODIES_MOST && !connection->whole &&
-        connection->body.length > 0 && connection->reject == 0)
+        connection->body.length > 0)
         refuse(connection, 503, "too many large requests at once; try again in a moment");
     return used;
 }

@@ -215,23 +215,17 @@ static bool is_lost(struct http_connection *connection) {
 
 bool http_stream_event(struct http_connection *connection, const char *id, const char *data,
                        size_t length) {
-    static const char head[] = "event: message\n", before[] = "data: ", behind[] = "\n\n";
-    size_t id_length = id ? strlen(id) : 0, size;
+    char head[128];
     struct buffer *out;
+    int before = snprintf(head, sizeof head, "event: message\n%s%s%sdata: ", id ? "id: " : "",
+                          id ? id : "", id ? "\n" : "");
     if (is_lost(connection))
         return false;
-    size = sizeof head - 1 + (id ? id_length + 5 : 0) + sizeof before - 1 + length + 2;
     out = http_output(connection);
-    begin_chunk(connection, out, size);
-    buffer_add_literal(out, head);
-    if (id) {
-        buffer_add_literal(out, "id: ");
-        buffer_add(out, id, id_length);
-        buffer_add_char(out, '\n');
-    }
-    buffer_add_literal(out, before);
+    begin_chunk(connection, out, (size_t)before + length + 2);
+    buffer_add(out, head, (size_t)before);
     buffer_add(out, data, length);
-    buffer_add_literal(out, behind);
+    buffer_add_literal(out, "\n\n");
     end_chunk(connection, out);
     return !connection->broken;
 }

@@ -186,16 +186,10 @@ bool mcp_run(struct mcp_request *request, const struct mcp_method *methods, size
 
 /* False: the method is not that of a list. */
 static bool run_list(struct mcp_request *request) {
-    static const char *const lists[LIST_COUNT] = {
-        [LIST_TOOLS] = "tools/list",
-        [LIST_RESOURCES] = "resources/list",
-        [LIST_TEMPLATES] = "resources/templates/list",
-        [LIST_PROMPTS] = "prompts/list",
-    };
     for (int kind = 0; kind < LIST_COUNT; kind++) {
-        if (strcmp(lists[kind], request->message.method) != 0)
+        if (strcmp(list_terms[kind].method, request->message.method) != 0)
             continue;
-        if (mcp_is_offered(request, list_offer((enum list_kind)kind)))
+        if (mcp_is_offered(request, list_terms[kind].offer))
             reply_list(request, (enum list_kind)kind);
         return true;
     }

@@ -49,25 +49,13 @@ bool seal_equal(const uint8_t *a, const uint8_t *b, size_t length) {
 
 /* ---- seals ---- */
 
-enum { TIME_SIZE = 8, HEAD = SHA256_SIZE + TIME_SIZE };
-
-static void put_time(uint8_t *out, uint64_t time) {
-    for (int i = 0; i < TIME_SIZE; i++)
-        out[i] = (uint8_t)(time >> (56 - 8 * i));
-}
-
-static uint64_t get_time(const uint8_t *at) {
-    uint64_t time = 0;
-    for (int i = 0; i < TIME_SIZE; i++)
-        time = time << 8 | at[i];
-    return time;
-}
+enum { TIME_SIZE = sizeof(uint64_t), HEAD = SHA256_SIZE + TIME_SIZE };
 
 void seal_write(struct buffer *out, const struct seal_key *key, uint64_t until,
                 const uint8_t request[SHA256_SIZE], const char *text, size_t length) {
     struct buffer whole = {0};
     uint8_t head[HEAD] = {0};
-    put_time(head + SHA256_SIZE, until);
+    memcpy(head + SHA256_SIZE, &until, TIME_SIZE);
     buffer_add(&whole, head, sizeof head);
     buffer_add(&whole, text, length);
     if (whole.failed) {
@@ -85,12 +73,14 @@ bool seal_open(struct buffer *out, const struct seal_key *key, uint64_t now,
                const uint8_t request[SHA256_SIZE], const char *sealed, size_t length) {
     struct buffer whole = {0};
     uint8_t mac[SHA256_SIZE];
+    uint64_t until;
     bool good =
         base64_decode(&whole, BASE64_URL, sealed, length) && !whole.failed && whole.length >= HEAD;
     if (good) {
         const uint8_t *bytes = (const uint8_t *)whole.data;
         mac_parts(key, request, SHA256_SIZE, bytes + SHA256_SIZE, whole.length - SHA256_SIZE, mac);
-        good = seal_equal(mac, bytes, SHA256_SIZE) && get_time(bytes + SHA256_SIZE) >= now;
+        memcpy(&until, bytes + SHA256_SIZE, TIME_SIZE);
+        good = seal_equal(mac, bytes, SHA256_SIZE) && until >= now;
     }
     if (good)
         buffer_add(out, whole.data + HEAD, whole.length - HEAD);

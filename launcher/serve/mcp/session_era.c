@@ -76,10 +76,8 @@ static void subscribe(struct mcp_request *request) {
         mcp_reply_error(request, RPC_INVALID_PARAMS, "too many subscriptions", NULL);
         return;
     }
-    if (!json_object_get(session->subscriptions, uri)) {
-        json_object_set_new(session->subscriptions, uri, json_true());
-        watch_add(request->serve, uri);
-    }
+    json_object_set_new(session->subscriptions, uri, json_true());
+    watch_update(request->serve);
     empty(request);
 }
 
@@ -89,10 +87,8 @@ static void unsubscribe(struct mcp_request *request) {
         mcp_reply_missing(request, "uri");
         return;
     }
-    if (json_object_get(request->session->subscriptions, uri)) {
-        watch_remove(request->serve, uri);
-        json_object_del(request->session->subscriptions, uri);
-    }
+    json_object_del(request->session->subscriptions, uri);
+    watch_update(request->serve);
     empty(request);
 }
 

@@ -62,7 +62,8 @@ static void release(struct mcp_session **place) {
     calls_session_gone(session);
     if (session->stream)
         http_stream_end(session->stream);
-    watch_remove_all(session->serve, session->subscriptions);
+    watch_update(session->serve);
+    json_decref(session->subscriptions);
     buffer_finish(&session->context);
     free(session);
 }
@@ -105,17 +106,8 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
 }
 
 /* False: it is not there, or so large that it is not kept as long as the session. */
-static bool add_small(struct buffer *out, const json_t *value) {
-    struct buffer text = {0};
-    bool small = false;
-    if (value) {
-        rpc_add_json(&text, value);
-        small = !text.failed && text.length <= SELF_MOST;
-    }
-    if (small)
-        buffer_add(out, text.data, text.length);
-    buffer_finish(&text);
-    return small;
+static bool is_small(const json_t *value) {
+    return value && json_dumpb(value, NULL, 0, JSON_COMPACT | JSON_ENCODE_ANY) <= SELF_MOST;
 }
 
 /* What the session's id still says of its client. */
@@ -132,10 +124,11 @@ static void write_context(struct mcp_session *session, const json_t *client,
                           const json_t *declared) {
     struct buffer *out = &session->context;
     buffer_add_literal(out, "{\"era\":\"legacy\",\"client\":");
-    if (!add_small(out, client))
-        buffer_add_literal(out, "null");
+    rpc_add_value(out, is_small(client) ? client : NULL);
     buffer_add_literal(out, ",\"capabilities\":");
-    if (!add_small(out, declared))
+    if (is_small(declared))
+        rpc_add_json(out, declared);
+    else
         add_known(out, session->capabilities);
     buffer_add_char(out, '}');
 }

@@ -15,18 +15,6 @@ struct listener {
     json_t *uris; /* uri → true */
 };
 
-static const char *const changed_methods[LIST_COUNT] = {
-    [LIST_TOOLS] = "notifications/tools/list_changed",
-    [LIST_RESOURCES] = "notifications/resources/list_changed",
-    [LIST_PROMPTS] = "notifications/prompts/list_changed",
-};
-
-static const char *const filters[LIST_COUNT] = {
-    [LIST_TOOLS] = "toolsListChanged",
-    [LIST_RESOURCES] = "resourcesListChanged",
-    [LIST_PROMPTS] = "promptsListChanged",
-};
-
 /* ---- subscriptions/listen ---- */
 
 static void release(struct listener *listener) {
@@ -34,7 +22,8 @@ static void release(struct listener *listener) {
     while (*at != listener)
         at = &(*at)->next;
     *at = listener->next;
-    watch_remove_all(listener->serve, listener->uris);
+    watch_update(listener->serve);
+    json_decref(listener->uris);
     json_decref(listener->id);
     free(listener);
 }
@@ -62,8 +51,9 @@ static void read_filter(struct listener *listener, const json_t *wanted) {
     const json_t *uri;
     size_t i;
     for (int kind = 0; kind < LIST_COUNT; kind++)
-        listener->lists[kind] = filters[kind] && is_offered(listener->serve, list_offer(kind)) &&
-                                json_is_true(json_object_get(wanted, filters[kind]));
+        listener->lists[kind] = list_terms[kind].filter &&
+                                is_offered(listener->serve, list_terms[kind].offer) &&
+                                json_is_true(json_object_get(wanted, list_terms[kind].filter));
     if (!is_offered(listener->serve, OFFER_SUBSCRIBE))
         return;
     json_array_foreach(json_object_get(wanted, "resourceSubscriptions"), i, uri) {
@@ -73,7 +63,6 @@ static void read_filter(struct listener *listener, const json_t *wanted) {
             json_object_get(listener->uris, text))
             continue;
         json_object_set_new(listener->uris, text, json_true());
-        watch_add(listener->serve, text);
     }
 }
 
@@ -82,7 +71,7 @@ static json_t *agreed_filter(const struct listener *listener) {
     const char *uri;
     for (int kind = 0; kind < LIST_COUNT; kind++)
         if (listener->lists[kind])
-            json_object_set_new(out, filters[kind], json_true());
+            json_object_set_new(out, list_terms[kind].filter, json_true());
     json_object_foreach(listener->uris, uri, value) {
         json_array_append_new(uris, json_string(uri));
     }
@@ -111,6 +100,7 @@ void listen_start(struct mcp_request *request) {
     listener->next = request->serve->listeners;
     request->serve->listeners = listener;
     read_filter(listener, wanted);
+    watch_update(request->serve);
     http_hold(request->connection, gone, listener);
     http_stream_begin(request->connection);
     tell_listener(listener, "notifications/subscriptions/acknowledged",
@@ -130,16 +120,17 @@ void listen_finish(struct serve *serve) {
 /* ---- lists ---- */
 
 void listen_list_changed(struct serve *serve, enum list_kind kind) {
-    unsigned offer = list_offer(kind);
+    const char *method = list_terms[kind].changed;
+    unsigned offer = list_terms[kind].offer;
     struct buffer out = {0};
-    rpc_add_notification(&out, changed_methods[kind], NULL);
+    rpc_add_notification(&out, method, NULL);
     for (struct mcp_session *session = serve->sessions; session; session = session->next)
         if ((session->promised & offer) == offer)
             session_tell(session, &out);
     buffer_finish(&out);
     for (struct listener *listener = serve->listeners; listener; listener = listener->next)
         if (listener->lists[kind])
-            tell_listener(listener, changed_methods[kind], json_object());
+            tell_listener(listener, method, json_object());
 }
 
 /* ---- resources ---- */
@@ -149,50 +140,34 @@ static void tell_editor(struct serve *serve, const char *method, const char *uri
         editor_tell(serve->active, ++serve->last_call, method, json_pack("{s:s}", "uri", uri));
 }
 
-static json_int_t watchers(const struct serve *serve, const char *uri) {
-    return json_integer_value(json_object_get(serve->watched, uri));
-}
-
-void watch_add(struct serve *serve, const char *uri) {
-    json_int_t count = watchers(serve, uri) + 1;
-    if (!serve->watched)
-        serve->watched = json_object();
-    json_object_set_new(serve->watched, uri, json_integer(count));
-    if (count == 1)
-        tell_editor(serve, "resources/subscribe", uri);
-}
-
-void watch_remove(struct serve *serve, const char *uri) {
-    json_int_t count = watchers(serve, uri) - 1;
-    if (count > 0) {
-        json_object_set_new(serve->watched, uri, json_integer(count));
-        return;
-    }
-    tell_editor(serve, "resources/unsubscribe", uri);
-    json_object_del(serve->watched, uri);
-}
-
-void watch_remove_all(struct serve *serve, json_t *uris) {
+void watch_update(struct serve *serve) {
+    json_t *before = serve->watched, *now = json_object(), *value;
     const char *uri;
-    json_t *value;
-    json_object_foreach(uris, uri, value) {
-        watch_remove(serve, uri);
+    for (const struct mcp_session *session = serve->sessions; session; session = session->next)
+        json_object_update(now, session->subscriptions);
+    for (const struct listener *listener = serve->listeners; listener; listener = listener->next)
+        json_object_update(now, listener->uris);
+    serve->watched = now;
+    json_object_foreach(now, uri, value) {
+        if (!json_object_get(before, uri))
+            tell_editor(serve, "resources/subscribe", uri);
     }
-    json_decref(uris);
+    json_object_foreach(before, uri, value) {
+        if (!json_object_get(now, uri))
+            tell_editor(serve, "resources/unsubscribe", uri);
+    }
+    json_decref(before);
 }
 
 void watch_moved(struct serve *serve) {
-    const char *uri;
-    json_t *value;
-    json_object_foreach(serve->watched, uri, value) {
-        tell_editor(serve, "resources/subscribe", uri);
-    }
+    json_object_clear(serve->watched);
+    watch_update(serve);
 }
 
 void watch_updated(struct serve *serve, const char *uri) {
     static const char method[] = "notifications/resources/updated";
     struct buffer out = {0};
-    if (!uri || watchers(serve, uri) == 0)
+    if (!json_object_get(serve->watched, uri))
         return;
     rpc_add_notification(&out, method, json_pack("{s:s}", "uri", uri));
     for (struct mcp_session *session = serve->sessions; session; session = session->next)

@@ -14,11 +14,9 @@ void listen_list_changed(struct serve *serve, enum list_kind kind);
 
 /* ---- resources that somebody watches ---- */
 
-void watch_add(struct serve *serve, const char *uri);
-void watch_remove(struct serve *serve, const char *uri);
-
-/* The same for all in an object with uris as keys; consumed, NULL for none. */
-void watch_remove_all(struct serve *serve, json_t *uris);
+/* Somebody has begun to watch, or does not any more: the active editor is told what that changes.
+ */
+void watch_update(struct serve *serve);
 
 /* An editor tells that a resource has changed. */
 void watch_updated(struct serve *serve, const char *uri);

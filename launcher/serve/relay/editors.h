@@ -56,11 +56,18 @@ void editors_finish(struct serve *serve);
 
 /* ---- offers.c ---- */
 
+/* How the protocol calls a list, and what it says of it. */
+extern const struct list_terms {
+    const char *name;
+    const char *key;     /* what an entry must have */
+    const char *another; /* and what else; NULL: nothing */
+    unsigned offer;      /* what it takes to be there for clients: a bit; 0: it always is */
+    const char *method;
+    const char *changed, *filter; /* to tell, and to ask to be told; NULL: not by itself */
+} list_terms[LIST_COUNT];
+
 /* Writes the lists anew, and tells who wants to know of those that changed. */
 void lists_update(struct serve *serve);
-
-/* What a list takes to be there for clients: an offer's bit; 0: it always is. */
-unsigned list_offer(enum list_kind kind);
 
 /* The object of this name (or uri) in a list of the editor; NULL: there is none. */
 const json_t *editor_offer(const struct editor *editor, enum list_kind kind, const char *name);

@@ -9,27 +9,22 @@
 #include "serve/mcp/subscriptions.h"
 #include "utf8.h"
 
-static const struct {
-    const char *name;    /* as the protocol calls the list */
-    const char *key;     /* what an entry must have */
-    const char *another; /* and what else; NULL: nothing */
-    unsigned offer;
-} kinds[LIST_COUNT] = {
-    [LIST_TOOLS] = {"tools", "name", "inputSchema", 0},
-    [LIST_RESOURCES] = {"resources", "uri", "name", OFFER_RESOURCES},
-    [LIST_TEMPLATES] = {"resourceTemplates", "uriTemplate", "name", OFFER_RESOURCES},
-    [LIST_PROMPTS] = {"prompts", "name", NULL, OFFER_PROMPTS},
+const struct list_terms list_terms[LIST_COUNT] = {
+    [LIST_TOOLS] = {"tools", "name", "inputSchema", 0, "tools/list",
+                    "notifications/tools/list_changed", "toolsListChanged"},
+    [LIST_RESOURCES] = {"resources", "uri", "name", OFFER_RESOURCES, "resources/list",
+                        "notifications/resources/list_changed", "resourcesListChanged"},
+    [LIST_TEMPLATES] = {"resourceTemplates", "uriTemplate", "name", OFFER_RESOURCES,
+                        "resources/templates/list", NULL, NULL},
+    [LIST_PROMPTS] = {"prompts", "name", NULL, OFFER_PROMPTS, "prompts/list",
+                      "notifications/prompts/list_changed", "promptsListChanged"},
 };
-
-unsigned list_offer(enum list_kind kind) {
-    return kinds[kind].offer;
-}
 
 static const json_t *find_entry(const json_t *list, enum list_kind kind, const char *name) {
     const json_t *entry;
     size_t i;
     json_array_foreach(list, i, entry) {
-        const char *text = rpc_text(entry, kinds[kind].key);
+        const char *text = rpc_text(entry, list_terms[kind].key);
         if (text && strcmp(text, name) == 0)
             return entry;
     }
@@ -47,7 +42,7 @@ static void write_list(const struct serve *serve, enum list_kind kind, struct bu
     size_t i;
     bool first = kind != LIST_TOOLS;
     buffer_add_char(out, '"');
-    buffer_add_text(out, kinds[kind].name);
+    buffer_add_text(out, list_terms[kind].name);
     buffer_add_literal(out, "\":[");
     if (kind == LIST_TOOLS)
         buffer_add_text(out, builtin_tools);
@@ -91,14 +86,14 @@ void lists_update(struct serve *serve) {
 /* ---- registering ---- */
 
 static bool is_usable(const json_t *entry, enum list_kind kind) {
-    const char *key = rpc_text(entry, kinds[kind].key);
+    const char *key = rpc_text(entry, list_terms[kind].key);
     const json_t *another =
-        kinds[kind].another ? json_object_get(entry, kinds[kind].another) : NULL;
+        list_terms[kind].another ? json_object_get(entry, list_terms[kind].another) : NULL;
     if (!key || !key[0])
         return false;
     if (kind == LIST_TOOLS)
         return json_is_object(another) && !builtin_has(key);
-    return !kinds[kind].another || json_is_string(another);
+    return !list_terms[kind].another || json_is_string(another);
 }
 
 static void complain(const struct editor *editor, enum list_kind kind, size_t i, const char *key) {
@@ -108,7 +103,7 @@ static void complain(const struct editor *editor, enum list_kind kind, size_t i,
     fprintf(stderr,
             "tether serve: editor %s: entry %u of %s (%s) is not valid, or there twice; it is left "
             "out\n",
-            editor->name, (unsigned)i, kinds[kind].name, shown);
+            editor->name, (unsigned)i, list_terms[kind].name, shown);
 }
 
 static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
@@ -116,7 +111,7 @@ static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
     json_t *list = json_array(), *entry;
     size_t i;
     json_array_foreach(given, i, entry) {
-        const char *key = rpc_text(entry, kinds[kind].key);
+        const char *key = rpc_text(entry, list_terms[kind].key);
         if (is_usable(entry, kind) && !find_entry(list, kind, key))
             json_array_append(list, entry);
         else
@@ -142,14 +137,14 @@ static unsigned offers_of(const struct editor *editor, const json_t *can) {
         offers |= OFFER_SUBSCRIBE;
     for (int i = 0; i < LIST_COUNT; i++)
         if (json_array_size(editor->lists[i]) > 0)
-            offers |= kinds[i].offer;
+            offers |= list_terms[i].offer;
     return offers;
 }
 
 void lists_register(struct editor *editor, const json_t *params) {
     const json_t *instructions = json_object_get(params, "instructions");
     for (int i = 0; i < LIST_COUNT; i++) {
-        const json_t *given = json_object_get(params, kinds[i].name);
+        const json_t *given = json_object_get(params, list_terms[i].name);
         if (!json_is_array(given))
             continue;
         json_decref(editor->lists[i]);
