@@ -41,12 +41,12 @@ struct bridge {
 
 /* ---- saying ---- */
 
-/* UV_EINVAL: this is nothing that can be said; else as websocket_client_send. */
+/* UV_EINVAL: this is nothing that can be said; else as websocket_stream_send. */
 static int say(struct bridge *bridge, json_t *message) {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     int rc = text ? UV_ENOTCONN : UV_EINVAL;
     if (text && bridge->is_in_use)
-        rc = websocket_client_send(&bridge->client, text, strlen(text));
+        rc = websocket_stream_send(&bridge->client.stream, text, strlen(text));
     free(text);
     json_decref(message);
     return rc;

@@ -4,7 +4,7 @@
 
 #include "control_socket.h"
 #include "daemon.h"
-#include "protocol/send.h"
+#include "protocol/lines.h"
 #include "state_json.h"
 
 enum {

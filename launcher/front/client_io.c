@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "os/os.h"
-#include "protocol/send.h"
+#include "protocol/lines.h"
 
 static int open_handle(union stream_handle *handle, uv_loop_t *loop, int number, bool *is_file) {
     int rc;

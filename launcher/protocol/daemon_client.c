@@ -6,7 +6,6 @@
 #include "lines.h"
 #include "memory.h"
 #include "os/os_loop.h"
-#include "send.h"
 #include "version.h"
 
 enum { CONNECT_MOST_MS = 10000, CONNECT_AGAIN_MS = 5 };

@@ -1,4 +1,4 @@
-/* Cuts a stream of bytes into lines.
+/* Lines, out of a stream of bytes and into one.
  *
  * Bytes arrive in pieces of any size; a line is handed out when its newline has come, whole,
  * wherever the pieces were cut, also inside a UTF-8 sequence. A line longer than LINES_MAX ends the
@@ -39,5 +39,12 @@ struct line_stream {
  * to any number of streams of one loop. */
 int line_stream_read(struct line_stream *stream, uv_buf_t buffer, lines_fn line,
                      void (*end)(void *context, int why));
+
+/* Sends a line, with its newline: what does not go out at once is copied and goes later. What is on
+ * its way counts in uv_stream_get_write_queue_size. `then`, if any, is called when what was queued
+ * has gone, or never will: with a negative code. Not if all of it went at once, or if this fails.
+ * Returns 0 or a negative code. */
+int line_send(uv_stream_t *stream, const char *line, size_t length,
+              void (*then)(uv_stream_t *stream, int status));
 
 #endif

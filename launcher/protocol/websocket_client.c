@@ -53,7 +53,8 @@ static void on_end(void *context) {
 
 static void on_gone(void *context) {
     struct websocket_client *client = context;
-    client->events->on_close(client->context, client, client->stream.code, client->stream.why);
+    client->events->on_close(client->context, client, client->stream.how.code,
+                             client->stream.how.message);
 }
 
 static const struct websocket_stream_events stream_events = {
@@ -91,27 +92,9 @@ void websocket_client_open(struct websocket_client *client, uv_loop_t *loop,
         websocket_stream_fail(&client->stream, err.code, err.message);
 }
 
-bool websocket_client_is_open(const struct websocket_client *client) {
-    return client->stream.state == WEBSOCKET_STREAM_OPEN;
-}
-
-int websocket_client_send(struct websocket_client *client, const char *text, size_t length) {
-    return websocket_stream_send(&client->stream, text, length);
-}
-
-static bool cancel(struct websocket_client *client) {
-    if (client->stream.state != WEBSOCKET_STREAM_HEAD)
-        return false;
-    websocket_stream_fail(&client->stream, UV_ECANCELED, "closed before it was open");
-    return true;
-}
-
-void websocket_client_close(struct websocket_client *client, unsigned code, const char *reason) {
-    if (!cancel(client))
-        websocket_stream_close(&client->stream, code, reason);
-}
-
 void websocket_client_abort(struct websocket_client *client, unsigned code, const char *reason) {
-    if (!cancel(client))
+    if (client->stream.state == WEBSOCKET_STREAM_HEAD)
+        websocket_stream_close(&client->stream, code, reason);
+    else
         websocket_stream_abort(&client->stream, (int)code, reason ? reason : "closed by us");
 }

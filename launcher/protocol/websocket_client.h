@@ -40,6 +40,8 @@ struct websocket_client_options {
     struct websocket_stream_limits limits; /* zeroed: the defaults */
 };
 
+/* Messages go out by websocket_stream_send, when it is open; websocket_stream_close says goodbye in
+ * order, and on_close follows within close_ms. */
 struct websocket_client {
     struct websocket_stream stream;
     uv_connect_t connect;
@@ -54,17 +56,6 @@ struct websocket_client {
 void websocket_client_open(struct websocket_client *client, uv_loop_t *loop,
                            const struct websocket_client_options *options,
                            const struct websocket_client_events *events, void *context);
-
-/* Whether messages can be sent now. */
-bool websocket_client_is_open(const struct websocket_client *client);
-
-/* Sends a text message (UTF-8) without waiting: what does not go out at once is copied and goes
- * later. Negative, with nothing sent: UV_ENOTCONN, not open yet; UV_EPIPE, closing; UV_EMSGSIZE;
- * UV_ENOBUFS, the server does not read, and the connection closes now; UV_ENOMEM. */
-int websocket_client_send(struct websocket_client *client, const char *text, size_t length);
-
-/* Says goodbye in order; on_close follows within close_ms, also before it was open. */
-void websocket_client_close(struct websocket_client *client, unsigned code, const char *reason);
 
 /* Says goodbye and does not wait: on_close follows within a turn of the loop or two. For an end in
  * a hurry. */

@@ -7,7 +7,6 @@
 #include <uv.h>
 
 #include "os/os.h"
-#include "utf8.h"
 
 enum {
     SILENCES_MOST = 3,
@@ -19,16 +18,6 @@ static void send_pong(struct websocket_stream *stream);
 static void flush_said(struct websocket_stream *stream);
 
 /* ---- the end ---- */
-
-static void explain(struct websocket_stream *stream, int code, const char *why) {
-    struct error err;
-    size_t length;
-    error_set(&err, code, "%s", why);
-    length = utf8_cut(err.message, sizeof stream->why - 1);
-    memcpy(stream->why, err.message, length);
-    stream->why[length] = 0;
-    stream->code = code;
-}
 
 static void on_handle_closed(uv_handle_t *handle) {
     struct websocket_stream *stream = handle->data;
@@ -51,10 +40,10 @@ static void end(struct websocket_stream *stream) {
     stream->events->on_end(stream->context);
 }
 
-/* Out of the loop only. */
+/* Out of the loop, or of websocket_stream_abort. */
 static void end_because(struct websocket_stream *stream, int code, const char *why) {
     if (stream->state < WEBSOCKET_STREAM_CLOSING)
-        explain(stream, code, why);
+        error_set(&stream->how, code, "%s", why);
     end(stream);
 }
 
@@ -62,7 +51,7 @@ void websocket_stream_fail(struct websocket_stream *stream, int code, const char
     if (stream->state >= WEBSOCKET_STREAM_BROKEN)
         return;
     if (stream->state < WEBSOCKET_STREAM_CLOSING)
-        explain(stream, code, why);
+        error_set(&stream->how, code, "%s", why);
     stream->state = WEBSOCKET_STREAM_BROKEN;
     uv_timer_start(&stream->timer, on_timer, 0, 0);
 }
@@ -211,11 +200,10 @@ int websocket_stream_send(struct websocket_stream *stream, const char *text, siz
 
 /* The peer has said goodbye; it is answered with its own code. */
 static void hear_close(struct websocket_stream *stream, const char *reason) {
-    char why[sizeof stream->why];
+    int code = (int)stream->reader.code;
     if (stream->state == WEBSOCKET_STREAM_OPEN) {
-        snprintf(why, sizeof why, "closed by the other side: %d%s%s", (int)stream->reader.code,
-                 reason[0] ? ", " : "", reason);
-        explain(stream, (int)stream->reader.code, why);
+        error_set(&stream->how, code, "closed by the other side: %d%s%s", code,
+                  reason[0] ? ", " : "", reason);
         send_close(stream, stream->reader.code, NULL);
     }
     drain(stream);
@@ -242,7 +230,7 @@ static void feed(struct websocket_stream *stream, char *bytes, size_t count) {
     rc = websocket_feed(&stream->reader, bytes, count, on_frame, stream);
     if ((rc == UV_EPROTO || rc == UV_ENOMEM) && stream->state <= WEBSOCKET_STREAM_CLOSING) {
         if (stream->state == WEBSOCKET_STREAM_OPEN) {
-            explain(stream, (int)stream->reader.code, stream->reader.why);
+            error_set(&stream->how, (int)stream->reader.code, "%s", stream->reader.why);
             send_close(stream, stream->reader.code, stream->reader.why);
         }
         drain(stream);
@@ -357,19 +345,17 @@ void websocket_stream_open(struct websocket_stream *stream) {
 void websocket_stream_refuse(struct websocket_stream *stream, int code, const char *why) {
     if (stream->state != WEBSOCKET_STREAM_HEAD)
         return;
-    explain(stream, code, why);
+    error_set(&stream->how, code, "%s", why);
     drain(stream);
 }
 
 void websocket_stream_close(struct websocket_stream *stream, unsigned code, const char *reason) {
-    char why[sizeof stream->why];
     if (stream->state == WEBSOCKET_STREAM_HEAD)
-        websocket_stream_fail(stream, (int)code, reason ? reason : "closed by us");
+        websocket_stream_fail(stream, UV_ECANCELED, "closed before it was open");
     if (stream->state != WEBSOCKET_STREAM_OPEN)
         return;
-    snprintf(why, sizeof why, "closed by us: %u%s%s", code, reason ? ", " : "",
-             reason ? reason : "");
-    explain(stream, (int)code, why);
+    error_set(&stream->how, (int)code, "closed by us: %u%s%s", code, reason ? ", " : "",
+              reason ? reason : "");
     send_close(stream, code, reason);
     if (stream->state != WEBSOCKET_STREAM_OPEN)
         return; /* it broke */
@@ -378,11 +364,7 @@ void websocket_stream_close(struct websocket_stream *stream, unsigned code, cons
 }
 
 void websocket_stream_abort(struct websocket_stream *stream, int code, const char *why) {
-    if (stream->state == WEBSOCKET_STREAM_ENDED)
-        return;
     if (stream->state == WEBSOCKET_STREAM_OPEN && code > 0)
         send_close(stream, (unsigned)code, why);
-    if (stream->state < WEBSOCKET_STREAM_CLOSING)
-        explain(stream, code, why);
-    end(stream);
+    end_because(stream, code, why);
 }

@@ -28,7 +28,7 @@ struct websocket_stream_events {
      * owner has closed the stream. */
     void (*on_message)(void *context, char *text, size_t length);
 
-    /* Nothing more comes or goes: stream->code and stream->why say how it ended. Once. */
+    /* Nothing more comes or goes: stream->how says how it ended. Once. */
     void (*on_end)(void *context);
 
     /* The loop has let go of the memory. Last, once. */
@@ -71,8 +71,7 @@ struct websocket_stream {
     char pong[WEBSOCKET_CONTROL_MAX];
     struct websocket_reader reader;
     size_t head_length; /* what has come of it, at the start of the buffer */
-    int code;           /* how it ended: a close code, or a negative code */
-    char why[192];
+    struct error how;   /* it ended: a close code, or a negative code */
     char buffer[16384];
 };
 
@@ -98,7 +97,8 @@ void websocket_stream_refuse(struct websocket_stream *stream, int code, const ch
  * UV_EMSGSIZE: too long. UV_ENOBUFS: the peer does not read; the stream closes now. UV_ENOMEM. */
 int websocket_stream_send(struct websocket_stream *stream, const char *text, size_t length);
 
-/* Says goodbye; does nothing if that has been done. Before the stream is open it just ends. */
+/* Says goodbye; does nothing if that has been done. Before the stream is open it just ends, by
+ * UV_ECANCELED. */
 void websocket_stream_close(struct websocket_stream *stream, unsigned code, const char *reason);
 
 /* Ends it at once, with a close frame if that goes out without waiting (code 0: without). */

@@ -15,7 +15,7 @@
 
 static void send_json(struct websocket_client *client, json_t *message) {
     char *text = json_dumps(message, JSON_COMPACT);
-    if (!text || websocket_client_send(client, text, strlen(text)) < 0)
+    if (!text || websocket_stream_send(&client->stream, text, strlen(text)) < 0)
         abort();
     free(text);
     json_decref(message);
@@ -43,7 +43,7 @@ static void on_message(void *context, struct websocket_client *client, char *tex
                     "%s%lld,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"Echo: hello\"}"
                     "]}}",
                     head, strtoll(text + sizeof head - 1, NULL, 10));
-    websocket_client_send(client, answer, (size_t)made);
+    websocket_stream_send(&client->stream, answer, (size_t)made);
 }
 
 static void on_close(void *context, struct websocket_client *client, int code, const char *why) {

@@ -30,7 +30,7 @@ struct drive {
 
 static void on_open(void *context, struct websocket_client *client) {
     struct drive *drive = context;
-    if (client != &drive->client || !websocket_client_is_open(client))
+    if (client != &drive->client || client->stream.state != WEBSOCKET_STREAM_OPEN)
         abort();
     printf("open\n");
 }
@@ -41,12 +41,12 @@ static void on_message(void *context, struct websocket_client *client, char *tex
         abort();
     printf("message %zu %.60s\n", length, text);
     if (drive->echoes)
-        websocket_client_send(client, text, length);
+        websocket_stream_send(&client->stream, text, length);
 }
 
 static void on_close(void *context, struct websocket_client *client, int code, const char *why) {
     struct drive *drive = context;
-    if (drive->closed || websocket_client_is_open(client))
+    if (drive->closed || client->stream.state == WEBSOCKET_STREAM_OPEN)
         abort();
     drive->closed = true;
     printf("close %d %s\n", code, why);
@@ -62,7 +62,7 @@ static int fill(struct websocket_client *client, size_t count) {
     if (!text)
         abort();
     memset(text, 'x', count);
-    rc = websocket_client_send(client, text, count);
+    rc = websocket_stream_send(&client->stream, text, count);
     free(text);
     return rc;
 }
@@ -73,14 +73,14 @@ static bool on_line(const char *line, size_t length, void *context) {
     unsigned code;
     int at = 0, rc = 0;
     if (strncmp(line, "send ", 5) == 0)
-        rc = websocket_client_send(client, line + 5, length - 5);
+        rc = websocket_stream_send(&client->stream, line + 5, length - 5);
     else if (strncmp(line, "twice ", 6) == 0)
-        rc = websocket_client_send(client, line + 6, length - 6) ||
-             websocket_client_send(client, line + 6, length - 6);
+        rc = websocket_stream_send(&client->stream, line + 6, length - 6) ||
+             websocket_stream_send(&client->stream, line + 6, length - 6);
     else if (strncmp(line, "fill ", 5) == 0)
         rc = fill(client, strtoul(line + 5, NULL, 10));
     else if (sscanf(line, "close %u %n", &code, &at) == 1)
-        websocket_client_close(client, code, line + at);
+        websocket_stream_close(&client->stream, code, line + at);
     else if (sscanf(line, "abort %u %n", &code, &at) == 1)
         websocket_client_abort(client, code, line + at);
     else if (strcmp(line, "echo") == 0)

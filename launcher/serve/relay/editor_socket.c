@@ -121,7 +121,7 @@ static void on_end(void *context) {
     if (!socket->is_open)
         return;
     server->open_count--;
-    server->events->on_close(server->context, socket, socket->stream.why);
+    server->events->on_close(server->context, socket, socket->stream.how.message);
 }
 
 static void on_gone(void *context) {
