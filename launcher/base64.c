@@ -31,11 +31,10 @@ void base64_write(enum base64_form form, const void *bytes, size_t count, char *
 }
 
 void base64_add(struct buffer *out, enum base64_form form, const void *bytes, size_t count) {
-    const unsigned char *at = bytes;
-    for (; count > 0; count -= count < 3 ? count : 3, at += 3) {
-        char group[4];
-        buffer_add(out, group, write_group(form, at, count, group));
-    }
+    if (!buffer_reserve(out, (count + 2) / 3 * 4))
+        return;
+    base64_write(form, bytes, count, out->data + out->length);
+    out->length += strlen(out->data + out->length);
 }
 
 int base64_digit(enum base64_form form, char c) {

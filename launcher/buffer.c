@@ -73,12 +73,10 @@ void buffer_add_json(struct buffer *buffer, const char *text) {
     while (left > 0) {
         size_t length = utf8_sequence(text, left);
         unsigned char byte = (unsigned char)*text;
-        char escaped[8];
         if (length == 0) {
             buffer_add(buffer, "?", 1);
         } else if (byte < 0x20) {
-            snprintf(escaped, sizeof escaped, "\\u%04x", byte);
-            buffer_add_text(buffer, escaped);
+            buffer_format(buffer, "\\u%04x", byte);
         } else {
             if (byte == '"' || byte == '\\')
                 buffer_add(buffer, "\\", 1);

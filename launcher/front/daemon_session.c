@@ -274,14 +274,12 @@ void daemon_session_leave(struct daemon_session *session) {
         daemon_client_leave(session->client, "quit");
     else
         session->left = true;
-    if (session->launch)
-        launch_run_abort(session->launch);
+    launch_run_abort(session->launch);
     session->launch = NULL;
 }
 
 void daemon_session_finish(struct daemon_session *session) {
-    if (session->launch)
-        launch_run_abort(session->launch);
+    launch_run_abort(session->launch);
     session->launch = NULL;
     disconnect(session);
 }

@@ -135,35 +135,26 @@ static const char too_long[] = "This message is longer than 4 MiB, which is the 
 static void take_line(struct front *front, const char *line, size_t length) {
     struct scan *scan = &front->scan;
     const struct scan_span *id = &scan->spans[SCAN_ID];
+    enum scan_kind kind;
     if (scan_message(scan, line, length) < 0) {
         front_answer_error(front, NULL, -32700, "This line is no JSON.");
         return;
     }
-    if (length > LINE_MAX_SENT && scan_kind(scan) != SCAN_REQUEST) {
-        front_say("a message of the client was longer than 4 MiB; left out");
-        return;
-    }
-    if (length > LINE_MAX_SENT) {
+    kind = scan_kind(scan);
+    if (length > LINE_MAX_SENT && kind == SCAN_REQUEST) {
         front_answer_error(front, id, -32600, too_long);
-        return;
-    }
-    switch (scan_kind(scan)) {
-    case SCAN_INVALID:
+    } else if (length > LINE_MAX_SENT) {
+        front_say("a message of the client was longer than 4 MiB; left out");
+    } else if (kind == SCAN_INVALID) {
         front_answer_error(front, id, -32600,
                            "This line is no message of JSON-RPC 2.0: one object with \"method\", "
                            "\"result\" or \"error\".");
-        return;
-    case SCAN_RESPONSE:
-        if (take_asked(&front->asked, id))
-            return;
-        break;
-    default:
-        break;
+    } else if (kind != SCAN_RESPONSE || !take_asked(&front->asked, id)) {
+        if (head_is_modern(scan))
+            scan_decode(&scan->spans[SCAN_VERSION], front->modern, sizeof front->modern);
+        flights_add(front, line, length);
+        daemon_session_wake(&front->daemon);
     }
-    if (head_is_modern(scan))
-        scan_decode(&scan->spans[SCAN_VERSION], front->modern, sizeof front->modern);
-    flights_add(front, line, length);
-    daemon_session_wake(&front->daemon);
 }
 
 static void on_line(void *context, const char *line, size_t length) {
@@ -337,7 +328,7 @@ static int open_all(struct front *front) {
     uv_timer_init(&front->loop, &front->timer);
     front->timer.data = front;
     flights_init(&front->flights);
-    pool_init(&front->pool, &front->loop);
+    front->pool.loop = &front->loop;
     daemon_session_init(&front->daemon, &front->loop, front->options, &daemon_events, front);
     rc = output_init(&front->output, &front->loop, on_drained, front);
     if (rc == 0)

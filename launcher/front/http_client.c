@@ -257,11 +257,6 @@ void exchange_cancel(struct exchange *exchange) {
         connection_close(exchange->connection);
 }
 
-void pool_init(struct pool *pool, uv_loop_t *loop) {
-    memset(pool, 0, sizeof *pool);
-    pool->loop = loop;
-}
-
 void pool_finish(struct pool *pool) {
     while (pool->connections)
         connection_close(pool->connections);

@@ -15,6 +15,7 @@
 struct connection;
 struct exchange;
 
+/* Zeroed memory, but for the loop. */
 struct pool {
     uv_loop_t *loop;
     struct connection *connections;
@@ -43,8 +44,6 @@ struct exchange {
 
 /* What to say about UV_EPERM. */
 extern const char exchange_stranger[];
-
-void pool_init(struct pool *pool, uv_loop_t *loop);
 
 /* Closes all connections; nobody is told. */
 void pool_finish(struct pool *pool);

@@ -42,6 +42,8 @@ static void on_closed(uv_handle_t *handle) {
 }
 
 void launch_run_abort(struct launch_run *run) {
+    if (!run)
+        return;
     os_child_finish(&run->child, true);
     uv_close((uv_handle_t *)&run->output.pipe, on_closed);
 }

@@ -22,7 +22,8 @@ typedef void (*launch_done_fn)(void *context, const json_t *result, const char *
 int launch_run_start(struct launch_run **run, uv_loop_t *loop, const struct os_spawn_spec *spec,
                      launch_listening_fn listening, launch_done_fn done, void *context);
 
-/* Ends it without a word: kills launch (never the daemon, which its owner's death ends). */
+/* Ends it without a word: kills launch (never the daemon, which its owner's death ends). Also
+ * accepts NULL. */
 void launch_run_abort(struct launch_run *run);
 
 #endif

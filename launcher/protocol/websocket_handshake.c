@@ -1,6 +1,7 @@
 #include "websocket_handshake.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <uv.h>
@@ -51,20 +52,15 @@ size_t websocket_request(char *out, size_t size, uint16_t port, const char *path
     return length > 0 && (size_t)length < size ? (size_t)length : 0;
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 /* "HTTP/1.1 101 …" → 101; 0 if it is nothing of the kind. */
 static int read_status(const struct http_text *line) {
     static const char version[] = "HTTP/1.1 ";
     const char *digits = line->at + sizeof version - 1;
-    if (line->length < sizeof version - 1 + 3 || memcmp(line->at, version, sizeof version - 1) != 0)
+    size_t most = sizeof version - 1 + 3;
+    if (line->length < most || memcmp(line->at, version, sizeof version - 1) != 0 ||
+        strspn(digits, "0123456789") != 3 || (line->length > most && digits[3] != ' '))
         return 0;
-    if (!is_digit(digits[0]) || !is_digit(digits[1]) || !is_digit(digits[2]) ||
-        (line->length > sizeof version - 1 + 3 && digits[3] != ' '))
-        return 0;
-    return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + digits[2] - '0';
+    return (int)strtol(digits, NULL, 10);
 }
 
 struct handshake_answer {

@@ -122,33 +122,24 @@ static void set_deadline(struct http_connection *connection) {
 
 /* ---- requests ---- */
 
-static void dispatch(struct http_connection *connection) {
-    struct http_server *server = connection->server;
-    connection->state = HTTP_WAITING;
-    server->on_request(server->context, connection, &connection->request);
-}
-
 static bool can_go_on(const struct http_connection *connection) {
     return !connection->closed && !connection->broken && connection->state == HTTP_READING &&
            !connection->writing && !connection->resuming;
 }
 
-static void stop_reading(struct http_connection *connection) {
-    if (connection->reading)
-        uv_read_stop((uv_stream_t *)&connection->tcp);
-    connection->reading = false;
-}
-
 /* Keeps what came ahead of an answer. */
 static void keep_ahead(struct http_connection *connection, const char *data, size_t length) {
     buffer_add(&connection->ahead, data, length);
-    if (connection->ahead.failed)
+    if (connection->ahead.failed) {
         http_close(connection);
-    else if (connection->ahead.length >= HTTP_AHEAD_MOST)
-        stop_reading(connection);
+    } else if (connection->ahead.length >= HTTP_AHEAD_MOST) {
+        uv_read_stop((uv_stream_t *)&connection->tcp);
+        connection->reading = false;
+    }
 }
 
 static void feed(struct http_connection *connection, const char *data, size_t length) {
+    struct http_server *server = connection->server;
     while (length > 0 && can_go_on(connection)) {
         size_t used = http_parse(connection, data, length);
         if (connection->closed)
@@ -161,10 +152,10 @@ static void feed(struct http_connection *connection, const char *data, size_t le
         }
         if (connection->whole) {
             connection->whole = false;
-            dispatch(connection);
+            connection->state = HTTP_WAITING;
+            server->on_request(server->context, connection, &connection->request);
             http_forget_body(connection);
-            if (connection->server->writer == connection &&
-                connection->server->scratch.length > HTTP_READ_SIZE)
+            if (server->writer == connection && server->scratch.length > HTTP_READ_SIZE)
                 http_flush(connection);
         }
     }
@@ -180,12 +171,6 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
     *buf = uv_buf_init(connection->server->read_buffer, HTTP_READ_SIZE);
 }
 
-static void discard(struct http_connection *connection, size_t count) {
-    connection->body_length += count;
-    if (connection->body_length > LINGER_MOST)
-        http_close(connection);
-}
-
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
     struct http_connection *connection = stream->data;
     if (count == 0)
@@ -195,7 +180,9 @@ static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
         return;
     }
     if (connection->state == HTTP_CLOSING) {
-        discard(connection, (size_t)count);
+        connection->body_length += (size_t)count;
+        if (connection->body_length > LINGER_MOST)
+            http_close(connection);
         return;
     }
     feed(connection, buf->base, (size_t)count);
@@ -252,7 +239,8 @@ static void resume(struct http_connection *connection) {
 /* An answer that was given at once is followed by the next request in feed; one that was given
  * later has nobody to do that. */
 void http_answered(struct http_connection *connection) {
-    bool held = connection->on_gone != NULL;
+    bool held = connection->held;
+    connection->held = false;
     connection->on_gone = NULL;
     connection->served++;
     if (!connection->keep_alive) {
@@ -274,6 +262,7 @@ void http_written(struct http_connection *connection) {
 }
 
 void http_hold(struct http_connection *connection, void (*on_gone)(void *user), void *user) {
+    connection->held = true;
     connection->on_gone = on_gone;
     connection->user = user;
 }

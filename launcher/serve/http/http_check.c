@@ -146,6 +146,7 @@ const char *http_reason(int status) {
         int status;
         const char *reason;
     } reasons[] = {
+        {200, "OK"},
         {101, "Switching Protocols"},
         {202, "Accepted"},
         {204, "No Content"},

@@ -24,6 +24,7 @@ struct http_connection {
     bool closed, shut, reading, writing;
     bool broken;   /* it cannot be written to, and ends */
     bool resuming; /* what came ahead is dealt with as soon as nothing else is being done */
+    bool held;     /* it is answered later */
     void (*on_gone)(void *user);
     void *user;
 

@@ -92,10 +92,6 @@ void http_flush(struct http_connection *connection) {
 /* ---- replies ---- */
 
 static void add_status(struct buffer *out, int status) {
-    if (status == 200) {
-        buffer_add_literal(out, "HTTP/1.1 200 OK\r\n");
-        return;
-    }
     buffer_add_literal(out, "HTTP/1.1 ");
     buffer_add_number(out, status);
     buffer_add_char(out, ' ');

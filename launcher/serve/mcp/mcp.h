@@ -86,9 +86,9 @@ void mcp_reply_failure(struct mcp_request *request, const char *text);
 /* A notification or response was taken. */
 void mcp_accepted(struct mcp_request *request);
 
-/* Writes a result from its members as text, with what the modern era wants in it. */
-void mcp_add_members(struct buffer *out, bool modern, bool cacheable, const char *members,
-                     size_t length);
+/* Writes an answer from its result's members as text, with what the modern era wants in it. */
+void mcp_add_members(struct buffer *out, const json_t *id, bool modern, bool cacheable,
+                     const struct scan_span *members);
 
 /* Adds to a result what the modern era wants in it. */
 void mcp_dress_result(json_t *result, bool cacheable);

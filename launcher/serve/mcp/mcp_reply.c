@@ -43,32 +43,32 @@ static void send_text(struct mcp_request *request, int status, struct buffer *me
     buffer_finish(message);
 }
 
-void mcp_add_members(struct buffer *out, bool modern, bool cacheable, const char *members,
-                     size_t length) {
-    buffer_reserve(out, length + 256);
+void mcp_add_members(struct buffer *out, const json_t *id, bool modern, bool cacheable,
+                     const struct scan_span *members) {
+    buffer_reserve(out, members->length + 512);
+    rpc_add_result_begin(out, id);
     buffer_add_char(out, '{');
     if (modern)
         buffer_add_literal(out, "\"resultType\":\"complete\",");
     if (modern && cacheable)
         buffer_add_literal(out, "\"ttlMs\":0,\"cacheScope\":\"private\",");
-    buffer_add(out, members, length);
+    buffer_add(out, members->at, members->length);
     if (modern) {
-        if (length > 0)
+        if (members->length > 0)
             buffer_add_char(out, ',');
         buffer_add_literal(out,
                            "\"_meta\":{\"" META_SERVER "\":{\"name\":\"tether\",\"version\":\"");
         buffer_add_text(out, tether_version);
         buffer_add_literal(out, "\"}}");
     }
-    buffer_add_char(out, '}');
+    buffer_add_literal(out, "}}");
 }
 
 void mcp_reply_members(struct mcp_request *request, bool cacheable, const char *members,
                        size_t length) {
+    const struct scan_span all = {members, length};
     struct buffer out = {0};
-    rpc_add_result_begin(&out, request->message.id);
-    mcp_add_members(&out, request->modern, cacheable, members, length);
-    buffer_add_char(&out, '}');
+    mcp_add_members(&out, request->message.id, request->modern, cacheable, &all);
     send_text(request, 200, &out);
 }
 

@@ -47,13 +47,6 @@ static bool id_open(const struct serve *serve, const char *id, uint8_t bytes[SES
 
 /* ---- the table ---- */
 
-static struct mcp_session **place_of(struct serve *serve, const char *id) {
-    struct mcp_session **at = &serve->sessions;
-    while (*at && memcmp((*at)->id, id, SESSION_ID_TEXT) != 0)
-        at = &(*at)->next;
-    return at;
-}
-
 /* Takes the session out of the list and frees it. */
 static void release(struct mcp_session **place) {
     struct mcp_session *session = *place;
@@ -167,10 +160,11 @@ static struct mcp_session *revive(struct serve *serve, const char *id) {
 }
 
 struct mcp_session *session_find(struct serve *serve, const char *id) {
-    struct mcp_session **at, *session;
+    struct mcp_session **at = &serve->sessions, *session;
     if (strlen(id) != SESSION_ID_TEXT - 1)
         return NULL;
-    at = place_of(serve, id);
+    while (*at && memcmp((*at)->id, id, SESSION_ID_TEXT) != 0)
+        at = &(*at)->next;
     session = *at;
     if (!session)
         return revive(serve, id);

@@ -17,8 +17,8 @@ struct listener {
 
 /* ---- subscriptions/listen ---- */
 
-static void release(struct listener *listener) {
-    struct listener **at = &listener->serve->listeners;
+static void release(void *user) {
+    struct listener *listener = user, **at = &listener->serve->listeners;
     while (*at != listener)
         at = &(*at)->next;
     *at = listener->next;
@@ -26,10 +26,6 @@ static void release(struct listener *listener) {
     json_decref(listener->uris);
     json_decref(listener->id);
     free(listener);
-}
-
-static void gone(void *user) {
-    release(user);
 }
 
 /* The params are consumed. */
@@ -101,7 +97,7 @@ void listen_start(struct mcp_request *request) {
     request->serve->listeners = listener;
     read_filter(listener, wanted);
     watch_update(request->serve);
-    http_hold(request->connection, gone, listener);
+    http_hold(request->connection, release, listener);
     http_stream_begin(request->connection);
     tell_listener(listener, "notifications/subscriptions/acknowledged",
                   json_pack("{s:o}", "notifications", agreed_filter(listener)));

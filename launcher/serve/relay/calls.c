@@ -7,10 +7,6 @@
 
 #include "serve/mcp/sessions.h"
 
-static void nobody(void *user) {
-    (void)user;
-}
-
 /* ---- the table ---- */
 
 static struct call *call_by_number(const struct serve *serve, int64_t number) {
@@ -102,7 +98,7 @@ static void send_and_release(struct call *call, int status, struct buffer *answe
     bool json_fine = call->json_fine, has_events = call->events.last > 0 && !answer->failed;
     char event[RESUME_ID_MAX];
     if (connection)
-        http_hold(connection, nobody, NULL);
+        http_hold(connection, NULL, NULL);
     if (has_events) {
         resume_id(serve, call->number,
                   resume_add(&call->events, answer->data, answer->length, RESUME_ANSWERS_MOST),
@@ -161,9 +157,7 @@ bool call_pass_on(struct editor *editor, const struct scan *scan) {
     if (end != id->at + id->length || !call ||
         (call->modern && (scan->spans[SCAN_RESULT_META].at || is_cacheable(call))))
         return false;
-    rpc_add_result_begin(&out, call->id);
-    mcp_add_members(&out, call->modern, false, members.at, members.length);
-    buffer_add_char(&out, '}');
+    mcp_add_members(&out, call->id, call->modern, false, &members);
     send_and_release(call, 200, &out);
     return true;
 }
@@ -183,7 +177,7 @@ void call_fail(struct call *call, int code, const char *text, json_t *data) {
 }
 
 static void hang_up(struct http_connection *connection) {
-    http_hold(connection, nobody, NULL);
+    http_hold(connection, NULL, NULL);
     if (!http_is_streaming(connection))
         http_stream_begin(connection);
     http_stream_end(connection);
@@ -231,7 +225,7 @@ bool call_stream(struct call *call) {
 }
 
 void call_detach(struct call *call) {
-    http_hold(call->connection, nobody, NULL);
+    http_hold(call->connection, NULL, NULL);
     call->connection = NULL;
     deadline_stop(&call->silent);
 }
