@@ -25,7 +25,7 @@
 enum { LOG_LINES = 1000 };
 
 struct tether_server {
-    struct tether_server *next; /* of editor_loop's list */
+    struct tether_server *next; /* of all there are */
     bool was_looked_at;         /* in this frame */
     GDExtensionObjectPtr object;
     struct server_properties properties;
@@ -47,16 +47,8 @@ struct tether_server {
     bool is_bridged;    /* the built-in server reaches this editor */
 };
 
-/* ---- the list of editor_loop ---- */
-
-struct tether_server **tether_server_next(struct tether_server *server) {
-    return &server->next;
-}
-
-void tether_server_begin_frame(struct tether_server *first) {
-    for (struct tether_server *server = first; server; server = server->next)
-        server->was_looked_at = false;
-}
+/* All of this editor, the newest first. The engine's callbacks carry no context. */
+static struct tether_server *servers;
 
 /* ---- telling scripts ---- */
 
@@ -126,11 +118,18 @@ static void on_failed(struct tether_server *server, const struct control_event *
     fail(server, event->number, event->text);
 }
 
-static void answer(struct tether_server *server, int64_t call, json_t *result) {
-    if (result && server->client)
-        control_client_answer(server->client, call, result);
+/* Takes over what is in the command. */
+static void tell(struct tether_server *server, struct mailbox_command command) {
+    if (server->client)
+        control_client_tell(server->client, command);
     else
-        json_decref(result);
+        json_decref(command.json);
+}
+
+static void answer(struct tether_server *server, int64_t call, json_t *result) {
+    if (result)
+        tell(server,
+             (struct mailbox_command){.kind = COMMAND_ANSWER, .call = call, .json = result});
 }
 
 /* The tools of all servers of this editor: any plugin offers some through an object of its own. Of
@@ -138,7 +137,7 @@ static void answer(struct tether_server *server, int64_t call, json_t *result) {
 static void init_all_tools(struct engine_variant *out) {
     GDExtensionCallError error;
     engine.variant_construct(DICTIONARY, out, NULL, 0, &error);
-    for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
+    for (struct tether_server *server = servers; server; server = server->next)
         variant_call(out, "merge", &server->tools, 1, NULL);
 }
 
@@ -155,7 +154,7 @@ static bool has_tool(struct tether_server *server, const char *name) {
 
 /* Whose tool a name means; anybody, if there is none. */
 static const struct tether_server *owner_of_tool(const char *name) {
-    struct tether_server *server = editor_loop_servers();
+    struct tether_server *server = servers;
     while (server->next && !has_tool(server, name))
         server = server->next;
     return server;
@@ -165,7 +164,7 @@ static const struct tether_server *owner_of_tool(const char *name) {
 static json_t *all_instructions(void) {
     struct buffer all = {0};
     json_t *text;
-    for (struct tether_server *server = editor_loop_servers(); server; server = server->next) {
+    for (struct tether_server *server = servers; server; server = server->next) {
         char *own = variant_text(&server->instructions);
         if (own[0] && all.length > 0)
             buffer_add_literal(&all, "\n\n");
@@ -178,7 +177,7 @@ static json_t *all_instructions(void) {
 }
 
 static void note_tools_changed(void) {
-    for (struct tether_server *server = editor_loop_servers(); server; server = server->next)
+    for (struct tether_server *server = servers; server; server = server->next)
         server->offer_pending = true;
 }
 
@@ -193,15 +192,12 @@ static void on_call(struct tether_server *server, const struct control_event *ev
     variant_finish(&self);
 }
 
-static void run_tool_finished(void *self, const GDExtensionConstTypePtr *arguments,
-                              GDExtensionTypePtr result) {
-    struct tether_server *server = self;
-    int64_t call = 0;
-    json_t *value =
-        tool_calls_finish(&server->calls, *(const int64_t *)arguments[1], arguments[0], &call);
-    (void)result;
-    if (value)
-        answer(server, call, value);
+static void run_tool_finished(const struct class_call *call) {
+    struct tether_server *server = call->self;
+    int64_t number = 0;
+    json_t *value = tool_calls_finish(&server->calls, *(const int64_t *)call->arguments[1],
+                                      call->arguments[0], &number);
+    answer(server, number, value);
 }
 
 static void offer(struct tether_server *server) {
@@ -213,7 +209,7 @@ static void offer(struct tether_server *server) {
     init_all_tools(&tools);
     registration = tool_calls_registration(&tools);
     json_object_set_new(registration, "instructions", all_instructions());
-    control_client_offer(server->client, registration);
+    tell(server, (struct mailbox_command){.kind = COMMAND_OFFER, .json = registration});
     variant_finish(&tools);
 }
 
@@ -252,7 +248,8 @@ static void on_event(struct tether_server *server, const struct control_event *e
 
 static void start(struct tether_server *server);
 
-bool tether_server_frame(struct tether_server *server) {
+/* Does what there is to do for one. True if scripts ran, which may have changed the list. */
+static bool look_at(struct tether_server *server) {
     const struct control_client *client = server->client;
     struct control_event *event, *next;
     struct engine_variant self;
@@ -279,6 +276,21 @@ bool tether_server_frame(struct tether_server *server) {
     return true;
 }
 
+/* A handler of a signal may drop any server, so after each that had something to say the list is
+ * looked at from its start; each has its turn once a frame. */
+bool tether_servers_frame(void) {
+    struct tether_server *server = servers;
+    bool did_something = false;
+    for (; server; server = server->next)
+        server->was_looked_at = false;
+    for (server = servers; server;) {
+        bool did = look_at(server);
+        did_something |= did;
+        server = did ? servers : server->next;
+    }
+    return did_something;
+}
+
 /* ---- what scripts ask for ---- */
 
 static void set_active(struct tether_server *server, bool active) {
@@ -298,10 +310,9 @@ static void prepare(struct tether_server *server) {
     }
     server_setup_init(&setup, &server->properties);
     if (server->client)
-        control_client_set_up(server->client, &setup);
+        tell(server, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = setup});
     else
         server->client = control_client_create(&setup);
-    launch_setup_finish(&setup);
     server->offer_pending = true;
     if (!server->client)
         set_message(server, 1, "cannot start a thread for the session: out of memory");
@@ -309,40 +320,32 @@ static void prepare(struct tether_server *server) {
 
 static void start(struct tether_server *server) {
     prepare(server);
-    if (server->client)
-        control_client_start(server->client);
+    tell(server, (struct mailbox_command){.kind = COMMAND_START});
 }
 
-static void run_start(void *self, const GDExtensionConstTypePtr *arguments,
-                      GDExtensionTypePtr result) {
-    (void)arguments;
-    (void)result;
-    start(self);
+static void run_start(const struct class_call *call) {
+    start(call->self);
 }
 
-static void run_stop(void *self, const GDExtensionConstTypePtr *arguments,
-                     GDExtensionTypePtr result) {
-    struct tether_server *server = self;
-    (void)result;
+static void run_stop(const struct class_call *call) {
+    struct tether_server *server = call->self;
     set_active(server, false);
-    if (server->client)
-        control_client_stop(server->client, *(const uint8_t *)arguments[0]);
+    tell(server, (struct mailbox_command){.kind = COMMAND_STOP,
+                                          .force = *(const uint8_t *)call->arguments[0]});
 }
 
-static void run_restart(void *self, const GDExtensionConstTypePtr *arguments,
-                        GDExtensionTypePtr result) {
-    struct tether_server *server = self;
-    (void)result;
+static void run_restart(const struct class_call *call) {
+    struct tether_server *server = call->self;
     prepare(server);
-    if (server->client)
-        control_client_restart(server->client, *(const uint8_t *)arguments[0]);
+    tell(server, (struct mailbox_command){.kind = COMMAND_RESTART,
+                                          .force = *(const uint8_t *)call->arguments[0]});
 }
 
 static void detach(struct tether_server *server, const char *reason) {
     set_active(server, false);
     if (!server->client)
         return;
-    control_client_leave(server->client, reason, false);
+    tell(server, (struct mailbox_command){.kind = COMMAND_LEAVE, .reason = reason});
     editor_loop_part(server->client, true);
     server->client = NULL;
     server->is_bridged = false;
@@ -350,38 +353,44 @@ static void detach(struct tether_server *server, const char *reason) {
     set_state(server, "off", NULL);
 }
 
-static void run_detach(void *self, const GDExtensionConstTypePtr *arguments,
-                       GDExtensionTypePtr result) {
+static void run_detach(const struct class_call *call) {
     struct engine_variant text;
-    char *reason;
-    (void)result;
-    variant_init_native(&text, STRING, arguments[0]);
-    reason = variant_text(&text);
-    if (control_reason(reason))
-        detach(self, reason);
+    const char *reason;
+    char *word;
+    variant_init_native(&text, STRING, call->arguments[0]);
+    word = variant_text(&text);
+    reason = control_reason(word);
+    if (reason)
+        detach(call->self, reason);
     else
         engine.print_error("TetherServer.detach: the reason must be \"disable\", \"quit\", "
                            "\"reload\" or \"restart\"",
                            __func__, __FILE__, __LINE__, true);
-    free(reason);
+    free(word);
     variant_finish(&text);
 }
 
-bool tether_server_is_bridged(const struct tether_server *server) {
-    return server->client && server->is_bridged;
+bool tether_servers_may_be_called(void) {
+    for (struct tether_server *server = servers; server; server = server->next)
+        if (server->client && server->is_bridged)
+            return true;
+    return false;
 }
 
-void tether_server_part(struct tether_server *server) {
+static void part(struct tether_server *server) {
     if (server->client)
         editor_loop_part(server->client, false);
     server->client = NULL;
 }
 
-static void run_get_state(void *self, const GDExtensionConstTypePtr *arguments,
-                          GDExtensionTypePtr result) {
-    const struct tether_server *server = self;
-    (void)arguments;
-    engine_string_assign(result, server->state);
+void tether_servers_part(void) {
+    for (struct tether_server *server = servers; server; server = server->next)
+        part(server);
+}
+
+static void run_get_state(const struct class_call *call) {
+    const struct tether_server *server = call->self;
+    engine_string_assign(call->result, server->state);
 }
 
 static void copy_member(json_t *to, const char *name, const json_t *from, const char *key,
@@ -428,22 +437,19 @@ static void return_json(GDExtensionTypePtr result, GDExtensionVariantType type, 
     json_decref(json);
 }
 
-static void run_get_status(void *self, const GDExtensionConstTypePtr *arguments,
-                           GDExtensionTypePtr result) {
-    (void)arguments;
-    return_json(result, DICTIONARY, status_json(self));
+static void run_get_status(const struct class_call *call) {
+    return_json(call->result, DICTIONARY, status_json(call->self));
 }
 
-static void run_get_log(void *self, const GDExtensionConstTypePtr *arguments,
-                        GDExtensionTypePtr result) {
-    const struct tether_server *server = self;
+static void run_get_log(const struct class_call *call) {
+    const struct tether_server *server = call->self;
     const size_t count = json_array_size(server->log);
-    int64_t wanted = *(const int64_t *)arguments[0];
+    int64_t wanted = *(const int64_t *)call->arguments[0];
     json_t *last = json_array();
     size_t first = wanted >= 0 && (uint64_t)wanted < count ? count - (size_t)wanted : 0;
     for (; first < count; first++)
         json_array_append(last, json_array_get(server->log, first));
-    return_json(result, STRINGS, last);
+    return_json(call->result, STRINGS, last);
 }
 
 /* One odd name, and clients refuse the whole list. */
@@ -473,16 +479,14 @@ static bool can_register(const struct engine_variant *name, struct engine_varian
     return !text[0];
 }
 
-static void run_register_tool(void *self, const GDExtensionConstTypePtr *arguments,
-                              GDExtensionTypePtr result) {
-    struct tether_server *server = self;
+static void run_register_tool(const struct class_call *call) {
+    struct tether_server *server = call->self;
     struct engine_variant name, pair, parts[2];
     GDExtensionCallError error;
     GDExtensionBool valid;
-    (void)result;
-    variant_init_native(&name, STRING, arguments[0]);
-    variant_init_native(&parts[0], DICTIONARY, arguments[1]);
-    variant_init_native(&parts[1], CALLABLE, arguments[2]);
+    variant_init_native(&name, STRING, call->arguments[0]);
+    variant_init_native(&parts[0], DICTIONARY, call->arguments[1]);
+    variant_init_native(&parts[1], CALLABLE, call->arguments[2]);
     if (can_register(&name, &parts[1])) {
         engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
         variant_call(&pair, "append", &parts[0], 1, NULL);
@@ -496,31 +500,21 @@ static void run_register_tool(void *self, const GDExtensionConstTypePtr *argumen
     variant_finish(&name);
 }
 
-static void run_unregister_tool(void *self, const GDExtensionConstTypePtr *arguments,
-                                GDExtensionTypePtr result) {
-    struct tether_server *server = self;
+static void run_unregister_tool(const struct class_call *call) {
+    struct tether_server *server = call->self;
     struct engine_variant name;
-    (void)result;
-    variant_init_native(&name, STRING, arguments[0]);
+    variant_init_native(&name, STRING, call->arguments[0]);
     variant_call(&server->tools, "erase", &name, 1, NULL);
     note_tools_changed();
     variant_finish(&name);
 }
 
-static void run_mark_active(void *self, const GDExtensionConstTypePtr *arguments,
-                            GDExtensionTypePtr result) {
-    struct tether_server *server = self;
-    (void)arguments;
-    (void)result;
-    if (server->client)
-        control_client_activate(server->client);
+static void run_mark_active(const struct class_call *call) {
+    tell(call->self, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
 }
 
-static void run_get_version(void *self, const GDExtensionConstTypePtr *arguments,
-                            GDExtensionTypePtr result) {
-    (void)self;
-    (void)arguments;
-    engine_string_assign(result, tether_version);
+static void run_get_version(const struct class_call *call) {
+    engine_string_assign(call->result, tether_version);
 }
 
 /* ---- the instance ---- */
@@ -534,14 +528,18 @@ static void server_init(void *self) {
 static void server_attached(void *self, GDExtensionObjectPtr object) {
     struct tether_server *server = self;
     server->object = object;
-    editor_loop_add(server);
+    server->next = servers;
+    servers = server;
 }
 
 static void server_finish(void *self) {
-    struct tether_server *server = self;
-    editor_loop_remove(server);
+    struct tether_server *server = self, **link = &servers;
+    while (*link && *link != server)
+        link = &(*link)->next;
+    if (*link)
+        *link = server->next;
     note_tools_changed();
-    tether_server_part(server);
+    part(server);
     json_decref(server->log);
     json_decref(server->status);
     json_decref(server->result);

@@ -141,7 +141,7 @@ static void method_call(void *userdata, GDExtensionClassInstancePtr self,
     for (uint32_t i = 0; i < method->argument_count; i++)
         pointers[i] = argument_init(&values[i], method, i, i < count ? arguments[i] : NULL);
     engine_value_init(&returned, method->result);
-    method->run(self, pointers, &returned);
+    method->run(&(struct class_call){self, pointers, &returned});
     if (method->result != GDEXTENSION_VARIANT_TYPE_NIL)
         engine.get_variant_from_type_constructor(method->result)(result, &returned);
     engine_value_finish(&returned, method->result);
@@ -153,7 +153,7 @@ static void method_call(void *userdata, GDExtensionClassInstancePtr self,
 static void method_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
                            const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result) {
     const struct class_method *method = userdata;
-    method->run(self, arguments, result);
+    method->run(&(struct class_call){self, arguments, result});
 }
 
 /* ---- properties ---- */
@@ -231,8 +231,7 @@ static void *instance_create(const struct class_description *description) {
         abort(); /* the engine has no way to be told, and aborts itself when memory is gone */
     for (size_t i = 0; i < description->property_count; i++)
         property_value_init(self, &description->properties[i]);
-    if (description->init)
-        description->init(self);
+    description->init(self);
     return self;
 }
 
@@ -262,8 +261,7 @@ static GDExtensionObjectPtr class_create(void *userdata, GDExtensionBool postini
     engine_name_init(&parent, description->parent);
     object = engine.classdb_construct_object2(&parent);
     self = instance_create(description);
-    if (description->attached)
-        description->attached(self, object);
+    description->attached(self, object);
     engine.object_set_instance(object, &name, self);
     if (postinitialize)
         notify_postinitialize(object);
@@ -277,8 +275,7 @@ static GDExtensionObjectPtr class_create(void *userdata, GDExtensionBool postini
 static GDExtensionClassInstancePtr class_recreate(void *userdata, GDExtensionObjectPtr object) {
     const struct class_description *description = userdata;
     void *self = instance_create(description);
-    if (description->attached)
-        description->attached(self, object);
+    description->attached(self, object);
     return self;
 }
 
@@ -286,8 +283,7 @@ static void class_free(void *userdata, GDExtensionClassInstancePtr self) {
     const struct class_description *description = userdata;
     if (!self)
         return;
-    if (description->finish)
-        description->finish(self);
+    description->finish(self);
     for (size_t i = 0; i < description->property_count; i++)
         variant_finish(property_value(self, &description->properties[i]));
     free(self);

@@ -1,8 +1,7 @@
 /* Classes described by constant tables and registered from them.
  *
- * A method is written once, in the form of a ptrcall: `arguments` are pointers to native values
- * (int64_t, bool as uint8_t, String storage, …), `result` to a constructed value of the declared
- * type. Calls with Variants (from untyped scripts) are checked and converted here. */
+ * A method is written once, in the form of a ptrcall. Calls with Variants (from untyped scripts)
+ * are checked and converted here. */
 #ifndef TETHER_ENGINE_CLASS_H
 #define TETHER_ENGINE_CLASS_H
 
@@ -17,9 +16,16 @@ struct class_argument {
     GDExtensionVariantType type; /* Nil: any Variant */
 };
 
+struct class_call {
+    void *self;
+    const GDExtensionConstTypePtr
+        *arguments;            /* native values: int64_t, bool as uint8_t, String … */
+    GDExtensionTypePtr result; /* a constructed value of the declared type */
+};
+
 struct class_method {
     const char *name;
-    void (*run)(void *self, const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result);
+    void (*run)(const struct class_call *call);
     GDExtensionVariantType result; /* Nil: nothing is returned */
     uint32_t argument_count;
     struct class_argument arguments[CLASS_MAX_ARGUMENTS];
@@ -51,7 +57,7 @@ struct class_description {
     const char *name, *parent;
     size_t instance_size;
     void (*init)(void *self); /* on zeroed memory with the properties' defaults in it */
-    void (*attached)(void *self, GDExtensionObjectPtr object); /* may be NULL, as all of these */
+    void (*attached)(void *self, GDExtensionObjectPtr object);
     void (*finish)(void *self);
     const struct class_method *methods;
     size_t method_count;

@@ -23,30 +23,12 @@ struct parting {
     int64_t since;
 };
 
-/* The engine's callbacks carry no context, so this is the one place that has to remember. */
+/* The engine's callbacks carry no context. */
 static struct {
-    struct tether_server *servers;
     struct parting *parting;
     bool is_in_frame; /* scripts may run, and have the engine run frames of its own */
     struct editor_loop_cost cost;
 } editor;
-
-void editor_loop_add(struct tether_server *server) {
-    *tether_server_next(server) = editor.servers;
-    editor.servers = server;
-}
-
-void editor_loop_remove(struct tether_server *server) {
-    struct tether_server **link = &editor.servers;
-    while (*link && *link != server)
-        link = tether_server_next(*link);
-    if (*link)
-        *link = *tether_server_next(server);
-}
-
-struct tether_server *editor_loop_servers(void) {
-    return editor.servers;
-}
 
 void editor_loop_part(struct control_client *client, bool has_left) {
     struct parting *parting = calloc(1, sizeof *parting);
@@ -61,7 +43,8 @@ void editor_loop_part(struct control_client *client, bool has_left) {
 static bool is_settled(struct parting *parting) {
     if (!parting->has_left && ++parting->frames > PARTING_FRAMES &&
         os_clock_ms() - parting->since > PARTING_MS) {
-        control_client_leave(parting->client, "disable", false);
+        control_client_tell(parting->client,
+                            (struct mailbox_command){.kind = COMMAND_LEAVE, .reason = "disable"});
         parting->has_left = true;
     }
     return parting->has_left && control_client_is_done(parting->client);
@@ -81,23 +64,6 @@ static void settle_parting(void) {
     }
 }
 
-/* A handler of a signal may drop any server, so after each that had something to say the list is
- * looked at from its start; each has its turn once a frame. */
-static bool look_at_servers(void) {
-    struct tether_server *server = editor.servers;
-    bool did_something = false;
-    tether_server_begin_frame(server);
-    while (server) {
-        if (tether_server_frame(server)) {
-            did_something = true;
-            server = editor.servers;
-        } else {
-            server = *tether_server_next(server);
-        }
-    }
-    return did_something;
-}
-
 static void count_cost(bool was_busy, uint64_t ns) {
     struct editor_loop_cost *cost = &editor.cost;
     *(was_busy ? &cost->busy_frames : &cost->idle_frames) += 1;
@@ -110,14 +76,6 @@ struct editor_loop_cost editor_loop_cost(void) {
     return editor.cost;
 }
 
-static bool may_be_called(void) {
-    for (struct tether_server *server = editor.servers; server;
-         server = *tether_server_next(server))
-        if (tether_server_is_bridged(server))
-            return true;
-    return false;
-}
-
 /* While a tool or a handler runs, an import may run frames of its own: in those nothing is begun,
  * so that events keep their order and a session that is on the stack is not ended. */
 static void on_frame(void) {
@@ -126,12 +84,12 @@ static void on_frame(void) {
     if (editor.is_in_frame)
         return;
     editor.is_in_frame = true;
-    was_busy = look_at_servers();
+    was_busy = tether_servers_frame();
     if (editor.parting)
         settle_parting();
     editor.is_in_frame = false;
     count_cost(was_busy, uv_hrtime() - began);
-    frame_pace_wait(may_be_called());
+    frame_pace_wait(tether_servers_may_be_called());
 }
 
 /* ---- the end ---- */
@@ -149,11 +107,12 @@ static bool is_ending(void) {
 
 /* Says the farewell for all servers, and waits until it is out. */
 static void end_all(const char *reason) {
-    for (struct tether_server *server = editor.servers; server;
-         server = *tether_server_next(server))
-        tether_server_part(server);
+    tether_servers_part();
     for (struct parting *parting = editor.parting; parting; parting = parting->next)
-        control_client_leave(parting->client, parting->has_left ? NULL : reason, true);
+        control_client_tell(parting->client,
+                            (struct mailbox_command){.kind = COMMAND_LEAVE,
+                                                     .reason = parting->has_left ? NULL : reason,
+                                                     .hurry = true});
     while (editor.parting) {
         struct parting *parting = editor.parting;
         editor.parting = parting->next;

@@ -9,17 +9,8 @@
 
 #include "session/control_client.h"
 
-struct tether_server;
-
 /* Tells the engine whom to call; at the EDITOR level. */
 void editor_loop_register(void);
-
-/* Servers that want to hear of frames. */
-void editor_loop_add(struct tether_server *server);
-void editor_loop_remove(struct tether_server *server);
-
-/* The first of them, newest first. */
-struct tether_server *editor_loop_servers(void);
 
 /* Takes over a client that its server has dropped. With a reason, that has been told already. */
 void editor_loop_part(struct control_client *client, bool has_left);

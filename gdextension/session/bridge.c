@@ -8,6 +8,7 @@
 #include "os/os.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
+#include "protocol/websocket_client.h"
 
 enum {
     RETRY_MS = 100, /* doubled with each attempt that fails */
@@ -26,8 +27,7 @@ struct bridge {
     uv_loop_t *loop;
     uv_timer_t retry, busy;
     struct websocket_client client;
-    const struct bridge_events *events;
-    void *context;
+    struct mailbox *mailbox;
     json_t *hello;        /* its parameters */
     json_t *registration; /* or NULL: nothing is offered yet */
     uint16_t port;
@@ -117,7 +117,7 @@ static void on_busy(uv_timer_t *timer) {
     while (bridge->waiting_count > 0 && bridge->waiting[0].deadline <= uv_now(bridge->loop)) {
         int64_t call = bridge->waiting[0].call;
         forget_waiting(bridge, call);
-        if (bridge->events->withdraw(bridge->context, call))
+        if (mailbox_withdraw_call(bridge->mailbox, call))
             bridge_answer(bridge, call,
                           bridge_failure("The editor is busy: it has not run a frame for 5 seconds "
                                          "(an import, a long script, or a dialog of the system). "
@@ -152,7 +152,7 @@ static void take_call(struct bridge *bridge, int64_t call, json_t *parameters) {
         (struct waiting){call, uv_now(bridge->loop) + BUSY_MS};
     if (bridge->waiting_count == 1)
         watch_waiting(bridge);
-    bridge->events->on_call(bridge->context, call, parameters);
+    mailbox_tell(bridge->mailbox, CONTROL_CALL, NULL, call, parameters);
 }
 
 /* ---- hearing ---- */
@@ -166,7 +166,7 @@ static void on_welcome(struct bridge *bridge) {
     bridge->is_welcome = true;
     bridge->delay = RETRY_MS;
     tell_offer(bridge);
-    bridge->events->on_state(bridge->context, "connected", "");
+    mailbox_tell(bridge->mailbox, CONTROL_BRIDGE, "connected", 0, NULL);
 }
 
 static void on_message(void *context, struct websocket_client *client, char *text, size_t length) {
@@ -179,8 +179,8 @@ static void on_message(void *context, struct websocket_client *client, char *tex
     if (strcmp(method, "tools/call") == 0 && id >= 0)
         take_call(bridge, id, take_member(message, "params"));
     else if (strcmp(method, "notifications/cancelled") == 0)
-        bridge->events->on_cancelled(bridge->context,
-                                     message_number(json_object_get(message, "params"), "call", 0));
+        mailbox_tell(bridge->mailbox, CONTROL_CANCELLED, NULL,
+                     message_number(json_object_get(message, "params"), "call", 0), NULL);
     else if (method[0] && id >= 0)
         refuse(bridge, id, method);
     else if (!method[0] && json_object_get(message, "result"))
@@ -222,6 +222,7 @@ static void on_close(void *context, struct websocket_client *client, int code, c
     bool was_welcome = bridge->is_welcome;
     (void)client;
     (void)code;
+    (void)why;
     bridge->is_in_use = false;
     bridge->is_welcome = false;
     bridge->waiting_count = 0;
@@ -231,7 +232,7 @@ static void on_close(void *context, struct websocket_client *client, int code, c
         return;
     }
     if (was_welcome)
-        bridge->events->on_state(bridge->context, "off", why);
+        mailbox_tell(bridge->mailbox, CONTROL_BRIDGE, "off", 0, NULL);
     if (bridge->is_wanted) {
         uv_timer_start(&bridge->retry, on_retry, (uint64_t)bridge->delay, 0);
         bridge->delay = bridge->delay * 2 < RETRY_MOST_MS ? bridge->delay * 2 : RETRY_MOST_MS;
@@ -266,7 +267,7 @@ void bridge_disconnect(struct bridge *bridge) {
 
 /* ---- the whole ---- */
 
-static json_t *hello_parameters(const struct bridge_setup *setup) {
+static json_t *hello_parameters(const struct launch_setup *setup) {
     struct os_identity self = {0};
     json_t *hello;
     os_identity_self(&self);
@@ -279,13 +280,13 @@ static json_t *hello_parameters(const struct bridge_setup *setup) {
     return hello;
 }
 
-struct bridge *bridge_create(uv_loop_t *loop, const struct bridge_setup *setup) {
+struct bridge *bridge_create(uv_loop_t *loop, struct mailbox *mailbox,
+                             const struct launch_setup *setup) {
     struct bridge *bridge = calloc(1, sizeof *bridge);
     if (!bridge)
         return NULL;
     bridge->loop = loop;
-    bridge->events = setup->events;
-    bridge->context = setup->context;
+    bridge->mailbox = mailbox;
     bridge->hello = hello_parameters(setup);
     bridge->delay = RETRY_MS;
     uv_timer_init(loop, &bridge->retry);

@@ -8,30 +8,14 @@
 
 #include <jansson.h>
 
-#include "protocol/websocket_client.h"
+#include "mailbox.h"
 
 struct bridge;
 
-/* All on the loop's thread. */
-struct bridge_events {
-    /* A tool is called; hands the parameters over, which nothing else refers to, or NULL. It is
-     * answered by bridge_answer, or not at all. */
-    void (*on_call)(void *context, int64_t call, json_t *parameters);
-    void (*on_cancelled)(void *context, int64_t call);
-    /* "connected" or "off", and why. */
-    void (*on_state)(void *context, const char *state, const char *why);
-    /* Whether the editor has begun with a call; asked when it should have. If not, it never will.
-     */
-    bool (*withdraw)(void *context, int64_t call);
-};
-
-struct bridge_setup {
-    const struct bridge_events *events;
-    void *context;
-    const char *project, *path, *godot; /* copied */
-};
-
-struct bridge *bridge_create(uv_loop_t *loop, const struct bridge_setup *setup);
+/* All on the loop's thread. What comes is put into the mailbox: calls, for bridge_answer, those
+ * that are cancelled, and whether it is connected. Of the setup the names are copied. */
+struct bridge *bridge_create(uv_loop_t *loop, struct mailbox *mailbox,
+                             const struct launch_setup *setup);
 
 /* Connects, and again whenever the connection is lost, until told otherwise. */
 void bridge_connect(struct bridge *bridge, uint16_t port, const char *token);

@@ -39,9 +39,8 @@ struct control_client {
     struct launch_plan plan;
     struct launch_run *run;       /* whose answer is awaited, or NULL */
     struct daemon_client *daemon; /* or NULL */
-    struct bridge *bridge;        /* NULL: the server is not the built-in one, or was never ready */
+    struct bridge *bridge;        /* to the built-in server, once that is ready */
     char token[128];              /* for the bridge */
-    json_t *registration;         /* what it offers; or NULL */
     json_t *reason;               /* why it failed, with code and message; or NULL */
     json_t *state;                /* the daemon's last; or NULL */
     char id[24];                  /* of the session, to be resumed */
@@ -71,40 +70,6 @@ struct control_event *control_client_take(struct control_client *client) {
 
 /* ---- the bridge ---- */
 
-static void on_bridge_call(void *context, int64_t call, json_t *parameters) {
-    struct control_client *client = context;
-    mailbox_tell(&client->mailbox, CONTROL_CALL, NULL, call, parameters);
-}
-
-static void on_bridge_cancelled(void *context, int64_t call) {
-    struct control_client *client = context;
-    mailbox_tell(&client->mailbox, CONTROL_CANCELLED, NULL, call, NULL);
-}
-
-static void on_bridge_state(void *context, const char *state, const char *why) {
-    (void)why;
-    struct control_client *client = context;
-    mailbox_tell(&client->mailbox, CONTROL_BRIDGE, state, 0, NULL);
-}
-
-static bool withdraw_call(void *context, int64_t call) {
-    struct control_client *client = context;
-    return mailbox_withdraw_call(&client->mailbox, call);
-}
-
-static struct bridge *bridge_of(struct control_client *client) {
-    static const struct bridge_events events = {on_bridge_call, on_bridge_cancelled,
-                                                on_bridge_state, withdraw_call};
-    const struct bridge_setup setup = {&events, client, client->plan.next.project,
-                                       client->plan.next.path, client->plan.next.godot};
-    if (client->bridge)
-        return client->bridge;
-    client->bridge = bridge_create(&client->loop, &setup);
-    if (client->bridge && client->registration)
-        bridge_offer(client->bridge, json_incref(client->registration));
-    return client->bridge;
-}
-
 /* What was adopted may be somebody else's server, to which nothing of this means anything. */
 static bool speaks_to_editors(const struct control_client *client, const json_t *server) {
     return client->plan.next.is_builtin && client->token[0] &&
@@ -114,16 +79,8 @@ static bool speaks_to_editors(const struct control_client *client, const json_t 
 static void update_bridge(struct control_client *client, const json_t *message) {
     const json_t *server = json_object_get(message, "server");
     int64_t port = message_number(server, "ws_port", 0);
-    if (port > 0 && message_state(message) == SERVER_READY && speaks_to_editors(client, server) &&
-        bridge_of(client))
+    if (port > 0 && message_state(message) == SERVER_READY && speaks_to_editors(client, server))
         bridge_connect(client->bridge, (uint16_t)port, client->token);
-}
-
-static void set_registration(struct control_client *client, json_t *registration) {
-    json_decref(client->registration);
-    client->registration = registration;
-    if (client->bridge)
-        bridge_offer(client->bridge, json_incref(registration));
 }
 
 /* ---- what happens ---- */
@@ -244,8 +201,7 @@ static void disconnect(struct control_client *client) {
     client->daemon = NULL;
     json_decref(client->state);
     client->state = NULL;
-    if (client->bridge)
-        bridge_disconnect(client->bridge);
+    bridge_disconnect(client->bridge);
 }
 
 static void finish(struct control_client *client) {
@@ -451,8 +407,8 @@ static struct session_event event_of(const struct control_client *client,
                                                     [COMMAND_RESTART] = SESSION_ON_RESTART,
                                                     [COMMAND_LEAVE] = SESSION_ON_LEAVE};
     return (struct session_event){.kind = kinds[command->kind],
-                                  .forced = command->flag,
-                                  .hurry = command->flag,
+                                  .forced = command->force,
+                                  .hurry = command->hurry,
                                   .changed = !client->plan.is_launched,
                                   .elsewhere = !launch_plan_keeps_ports(&client->plan)};
 }
@@ -463,15 +419,13 @@ static void obey(struct control_client *client, struct mailbox_command *command)
         launch_plan_change(&client->plan, &command->setup);
         break;
     case COMMAND_OFFER:
-        set_registration(client, json_incref(command->json));
+        bridge_offer(client->bridge, json_incref(command->json));
         break;
     case COMMAND_ANSWER:
-        if (client->bridge)
-            bridge_answer(client->bridge, command->call, json_incref(command->json));
+        bridge_answer(client->bridge, command->call, json_incref(command->json));
         break;
     case COMMAND_ACTIVATE:
-        if (client->bridge)
-            bridge_activate(client->bridge);
+        bridge_activate(client->bridge);
         break;
     case COMMAND_LEAVE:
         client->farewell = command->reason;
@@ -499,42 +453,8 @@ static void on_wake(uv_async_t *wake) {
     }
 }
 
-static void post(struct control_client *client, struct mailbox_command command) {
+void control_client_tell(struct control_client *client, struct mailbox_command command) {
     mailbox_put_command(&client->mailbox, command);
-}
-
-void control_client_set_up(struct control_client *client, struct launch_setup *setup) {
-    post(client, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = *setup});
-    *setup = (struct launch_setup){0};
-}
-
-void control_client_start(struct control_client *client) {
-    post(client, (struct mailbox_command){.kind = COMMAND_START});
-}
-
-void control_client_stop(struct control_client *client, bool force) {
-    post(client, (struct mailbox_command){.kind = COMMAND_STOP, .flag = force});
-}
-
-void control_client_restart(struct control_client *client, bool force) {
-    post(client, (struct mailbox_command){.kind = COMMAND_RESTART, .flag = force});
-}
-
-void control_client_offer(struct control_client *client, json_t *registration) {
-    post(client, (struct mailbox_command){.kind = COMMAND_OFFER, .json = registration});
-}
-
-void control_client_answer(struct control_client *client, int64_t call, json_t *result) {
-    post(client, (struct mailbox_command){.kind = COMMAND_ANSWER, .call = call, .json = result});
-}
-
-void control_client_activate(struct control_client *client) {
-    post(client, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
-}
-
-void control_client_leave(struct control_client *client, const char *reason, bool hurry) {
-    post(client, (struct mailbox_command){
-                     .kind = COMMAND_LEAVE, .reason = control_reason(reason), .flag = hurry});
 }
 
 const char *control_reason(const char *word) {
@@ -555,7 +475,6 @@ static void thread_main(void *argument) {
 }
 
 static void release(struct control_client *client) {
-    json_decref(client->registration);
     uv_loop_close(&client->loop);
     mailbox_finish(&client->mailbox);
     launch_plan_finish(&client->plan);
@@ -566,6 +485,7 @@ static void release(struct control_client *client) {
 struct control_client *control_client_create(struct launch_setup *setup) {
     struct control_client *client = calloc(1, sizeof *client);
     if (!client || uv_loop_init(&client->loop) < 0) {
+        launch_setup_finish(setup);
         free(client);
         return NULL;
     }
@@ -574,7 +494,8 @@ struct control_client *control_client_create(struct launch_setup *setup) {
     client->timer.data = client;
     client->stop_request = STOP_REQUEST;
     launch_plan_change(&client->plan, setup);
-    if (uv_thread_create(&client->thread, thread_main, client) < 0) {
+    client->bridge = bridge_create(&client->loop, &client->mailbox, &client->plan.next);
+    if (!client->bridge || uv_thread_create(&client->thread, thread_main, client) < 0) {
         finish(client);
         uv_run(&client->loop, UV_RUN_DEFAULT);
         release(client);

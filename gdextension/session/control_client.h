@@ -14,33 +14,12 @@
 
 struct control_client;
 
-/* Starts the thread; takes what is in the setup over. NULL without memory or threads. */
+/* Starts the thread; takes over what is in the setup, also if there is no memory or thread: then it
+ * is NULL. */
 struct control_client *control_client_create(struct launch_setup *setup);
 
-/* What later launches will use; takes it over. */
-void control_client_set_up(struct control_client *client, struct launch_setup *setup);
-
-void control_client_start(struct control_client *client);
-void control_client_stop(struct control_client *client, bool force);
-
-/* With the properties that were set up last. If the server that runs was launched with others, that
- * is a stop and a start: refused while other editors use it, unless forced. */
-void control_client_restart(struct control_client *client, bool force);
-
-/* What this editor offers to the built-in server, in the terms of its protocol; takes the
- * reference.
- */
-void control_client_offer(struct control_client *client, json_t *registration);
-
-/* Answers a call; takes the reference. */
-void control_client_answer(struct control_client *client, int64_t call, json_t *result);
-
-/* The user works in this editor now. */
-void control_client_activate(struct control_client *client);
-
-/* The last word: "disable", "quit", "reload", "restart", or NULL to go without saying anything. If
- * hurried, what is still under way is given up. The thread then ends by itself. */
-void control_client_leave(struct control_client *client, const char *reason, bool hurry);
+/* Takes over what is in the command. */
+void control_client_tell(struct control_client *client, struct mailbox_command command);
 
 /* The reason of this name, for as long as the library lives; NULL: there is none. */
 const char *control_reason(const char *word);
@@ -48,7 +27,7 @@ const char *control_reason(const char *word);
 /* Whether the thread has ended, so that control_client_destroy does not wait. */
 bool control_client_is_done(struct control_client *client);
 
-/* Waits for the end of the thread, after leave. */
+/* Waits for the end of the thread, after COMMAND_LEAVE. */
 void control_client_destroy(struct control_client *client);
 
 /* The events since the last call, oldest first; each for control_event_free. */

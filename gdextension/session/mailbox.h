@@ -11,21 +11,24 @@
 #include "launch_setup.h"
 
 enum command_kind {
-    COMMAND_SET_UP,
+    COMMAND_SET_UP, /* setup: what later launches will use */
     COMMAND_START,
-    COMMAND_STOP,
-    COMMAND_RESTART,
-    COMMAND_OFFER,
-    COMMAND_ANSWER,
-    COMMAND_ACTIVATE,
-    COMMAND_LEAVE
+    COMMAND_STOP,     /* force */
+    COMMAND_RESTART,  /* force. With what was set up last: if the server that runs was launched with
+                         something else, that is a stop and a start, refused while other editors use
+                         it, unless forced */
+    COMMAND_OFFER,    /* json: what this editor offers, in the terms of the built-in server */
+    COMMAND_ANSWER,   /* call, json: its result */
+    COMMAND_ACTIVATE, /* the user works in this editor now */
+    COMMAND_LEAVE,    /* reason, hurry. The last word; if hurried, what is still under way is given
+                         up. The thread then ends by itself */
 };
 
 struct mailbox_command {
     struct mailbox_command *next;
     enum command_kind kind;
-    bool flag;          /* force, or hurry */
-    const char *reason; /* to leave with, or NULL */
+    bool force, hurry;
+    const char *reason; /* of control_reason; NULL: to go without saying anything */
     int64_t call;
     json_t *json;
     struct launch_setup setup;

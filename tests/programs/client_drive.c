@@ -70,11 +70,17 @@ static char *answer_text(const json_t *arguments) {
     return text;
 }
 
+static void tell(const struct drive *drive, struct mailbox_command command) {
+    control_client_tell(drive->client, command);
+}
+
 static void answer(struct drive *drive, const struct control_event *event) {
     char *text = answer_text(json_object_get(event->json, "arguments"));
-    control_client_answer(
-        drive->client, event->number,
-        json_pack("{s:[{s:s, s:s}]}", "content", "type", "text", "text", text ? text : "nothing"));
+    tell(drive,
+         (struct mailbox_command){.kind = COMMAND_ANSWER,
+                                  .call = event->number,
+                                  .json = json_pack("{s:[{s:s, s:s}]}", "content", "type", "text",
+                                                    "text", text ? text : "nothing")});
     free(text);
 }
 
@@ -111,7 +117,8 @@ static void frame(struct drive *drive) {
 /* ---- orders ---- */
 
 static void leave(struct drive *drive, const char *reason, bool hurry) {
-    control_client_leave(drive->client, strcmp(reason, "-") == 0 ? NULL : reason, hurry);
+    tell(drive, (struct mailbox_command){
+                    .kind = COMMAND_LEAVE, .reason = control_reason(reason), .hurry = hurry});
 }
 
 static void destroy(struct drive *drive) {
@@ -138,25 +145,27 @@ static void make(struct drive *drive) {
 static void tell_setup(struct drive *drive) {
     struct launch_setup setup;
     set_up(drive, &setup);
-    control_client_set_up(drive->client, &setup);
+    tell(drive, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = setup});
 }
 
 static void offer(struct drive *drive) {
-    control_client_offer(drive->client, json_pack("{s:[{s:s, s:{s:s}}]}", "tools", "name", "echo",
-                                                  "inputSchema", "type", "object"));
+    tell(drive,
+         (struct mailbox_command){.kind = COMMAND_OFFER,
+                                  .json = json_pack("{s:[{s:s, s:{s:s}}]}", "tools", "name", "echo",
+                                                    "inputSchema", "type", "object")});
 }
 
 static bool obey_client(struct drive *drive, const char *line) {
     if (strcmp(line, "start") == 0)
-        control_client_start(drive->client);
+        tell(drive, (struct mailbox_command){.kind = COMMAND_START});
     else if (strcmp(line, "stop") == 0)
-        control_client_stop(drive->client, false);
+        tell(drive, (struct mailbox_command){.kind = COMMAND_STOP});
     else if (strcmp(line, "force") == 0)
-        control_client_stop(drive->client, true);
+        tell(drive, (struct mailbox_command){.kind = COMMAND_STOP, .force = true});
     else if (strcmp(line, "restart") == 0)
-        control_client_restart(drive->client, false);
+        tell(drive, (struct mailbox_command){.kind = COMMAND_RESTART});
     else if (strcmp(line, "activate") == 0)
-        control_client_activate(drive->client);
+        tell(drive, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
     else if (strcmp(line, "offer") == 0)
         offer(drive);
     else if (strcmp(line, "setup") == 0)
@@ -211,7 +220,7 @@ int main(int argc, char **argv) {
     }
     buffer_finish(&lines);
     if (drive.client) {
-        control_client_leave(drive.client, NULL, true);
+        leave(&drive, "-", true);
         destroy(&drive);
     }
     return 0;
