@@ -607,6 +607,8 @@ static const struct class_property properties[] = {
     {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
 };
 
+static struct class_accessors accessors[COUNT(properties)];
+
 static const struct class_signal signals[] = {
     {"state_changed", 1, {{"state", STRING}}},
     {"log_line", 2, {{"stream", STRING}, {"line", STRING}}},
@@ -624,6 +626,7 @@ const struct class_description tether_server_class = {
     .methods = methods,
     .method_count = COUNT(methods),
     .properties = properties,
+    .accessors = accessors,
     .property_count = COUNT(properties),
     .signals = signals,
     .signal_count = COUNT(signals),

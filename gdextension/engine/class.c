@@ -141,7 +141,7 @@ static void method_call(void *userdata, GDExtensionClassInstancePtr self,
     for (uint32_t i = 0; i < method->argument_count; i++)
         pointers[i] = argument_init(&values[i], method, i, i < count ? arguments[i] : NULL);
     engine_value_init(&returned, method->result);
-    method->run(&(struct class_call){self, pointers, &returned});
+    method->run(&(struct class_call){method, self, pointers, &returned});
     if (method->result != GDEXTENSION_VARIANT_TYPE_NIL)
         engine.get_variant_from_type_constructor(method->result)(result, &returned);
     engine_value_finish(&returned, method->result);
@@ -153,7 +153,7 @@ static void method_call(void *userdata, GDExtensionClassInstancePtr self,
 static void method_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
                            const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result) {
     const struct class_method *method = userdata;
-    method->run(&(struct class_call){self, arguments, result});
+    method->run(&(struct class_call){method, self, arguments, result});
 }
 
 /* ---- properties ---- */
@@ -184,42 +184,16 @@ static void property_set(void *self, const struct class_property *property,
         property->changed(self);
 }
 
-static void getter_call(void *userdata, GDExtensionClassInstancePtr self,
-                        const GDExtensionConstVariantPtr *arguments, GDExtensionInt count,
-                        GDExtensionVariantPtr result, GDExtensionCallError *error) {
-    (void)arguments;
-    if (count != 0) {
-        call_error(error, GDEXTENSION_CALL_ERROR_TOO_MANY_ARGUMENTS, 0, 0);
-        return;
-    }
-    variant_init_copy(result, property_value(self, userdata));
+static void run_get(const struct class_call *call) {
+    const struct class_property *property = call->method->property;
+    variant_assign_native(call->result, property->type, property_value(call->self, property));
 }
 
-static void getter_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
-                           const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result) {
-    const struct class_property *property = userdata;
-    (void)arguments;
-    variant_assign_native(result, property->type, property_value(self, property));
-}
-
-static void setter_call(void *userdata, GDExtensionClassInstancePtr self,
-                        const GDExtensionConstVariantPtr *arguments, GDExtensionInt count,
-                        GDExtensionVariantPtr result, GDExtensionCallError *error) {
-    const struct class_property *property = userdata;
-    const struct class_method shape = {.argument_count = 1,
-                                       .arguments = {{property->name, property->type}}};
-    (void)result;
-    if (check_arguments(&shape, arguments, count, error))
-        property_set(self, property, arguments[0]);
-}
-
-static void setter_ptrcall(void *userdata, GDExtensionClassInstancePtr self,
-                           const GDExtensionConstTypePtr *arguments, GDExtensionTypePtr result) {
-    const struct class_property *property = userdata;
+static void run_set(const struct class_call *call) {
+    const struct class_property *property = call->method->property;
     struct engine_variant value;
-    (void)result;
-    variant_init_native(&value, property->type, arguments[0]);
-    property_set(self, property, &value);
+    variant_init_native(&value, property->type, call->arguments[0]);
+    property_set(call->self, property, &value);
     variant_finish(&value);
 }
 
@@ -291,17 +265,8 @@ static void class_free(void *userdata, GDExtensionClassInstancePtr self) {
 
 /* ---- registration ---- */
 
-/* What differs between methods written in a table and the accessors of a property. */
-struct callable_shape {
-    const char *name;
-    const void *userdata;
-    GDExtensionClassMethodCall call;
-    GDExtensionClassMethodPtrCall ptrcall;
-};
-
-static void register_callable(const struct engine_name *class_name,
-                              const struct callable_shape *shape,
-                              const struct class_method *method) {
+static void register_method(const struct engine_name *class_name,
+                            const struct class_method *method) {
     struct engine_name name;
     struct property_scratch result;
     struct argument_list arguments;
@@ -310,9 +275,9 @@ static void register_callable(const struct engine_name *class_name,
     GDExtensionPropertyInfo result_info = property_init(&result, "", method->result);
     GDExtensionClassMethodInfo info = {
         .name = &name,
-        .method_userdata = as_userdata(shape->userdata),
-        .call_func = shape->call,
-        .ptrcall_func = shape->ptrcall,
+        .method_userdata = as_userdata(method),
+        .call_func = method_call,
+        .ptrcall_func = method_ptrcall,
         .method_flags = GDEXTENSION_METHOD_FLAGS_DEFAULT |
                         (method->is_const ? GDEXTENSION_METHOD_FLAG_CONST : 0u),
         .has_return_value = method->result != GDEXTENSION_VARIANT_TYPE_NIL,
@@ -324,7 +289,7 @@ static void register_callable(const struct engine_name *class_name,
         .default_arguments = defaults,
     };
 
-    engine_name_init(&name, shape->name);
+    engine_name_init(&name, method->name);
     argument_list_init(&arguments, method->arguments, method->argument_count);
     if (method->has_default)
         init_default(&fallback, method);
@@ -336,37 +301,34 @@ static void register_callable(const struct engine_name *class_name,
     property_finish(&result);
 }
 
-static void register_method(const struct engine_name *class_name,
-                            const struct class_method *method) {
-    const struct callable_shape shape = {method->name, method, method_call, method_ptrcall};
-    register_callable(class_name, &shape, method);
-}
-
 static void register_property(const struct engine_name *class_name,
-                              const struct class_property *property) {
+                              const struct class_property *property, struct class_accessors *made) {
     struct property_scratch scratch;
     struct engine_name getter, setter;
-    char getter_name[64], setter_name[64];
-    const struct class_method get = {.result = property->type, .is_const = true};
-    const struct class_method set = {.argument_count = 1, .arguments = {{"value", property->type}}};
     GDExtensionPropertyInfo info = property_init(&scratch, property->name, property->type);
 
-    snprintf(getter_name, sizeof getter_name, "get_%s", property->name);
-    snprintf(setter_name, sizeof setter_name, "set_%s", property->name);
-    register_callable(class_name,
-                      &(struct callable_shape){getter_name, property, getter_call, getter_ptrcall},
-                      &get);
-    register_callable(class_name,
-                      &(struct callable_shape){setter_name, property, setter_call, setter_ptrcall},
-                      &set);
+    snprintf(made->names[0], sizeof made->names[0], "get_%s", property->name);
+    snprintf(made->names[1], sizeof made->names[1], "set_%s", property->name);
+    made->get = (struct class_method){.name = made->names[0],
+                                      .run = run_get,
+                                      .property = property,
+                                      .result = property->type,
+                                      .is_const = true};
+    made->set = (struct class_method){.name = made->names[1],
+                                      .run = run_set,
+                                      .property = property,
+                                      .argument_count = 1,
+                                      .arguments = {{"value", property->type}}};
+    register_method(class_name, &made->get);
+    register_method(class_name, &made->set);
     if (property->hint) {
         info.hint = PROPERTY_HINT_ENUM;
         engine_string_assign(&scratch.hint, property->hint);
     }
     if (property->is_hidden)
         info.usage = PROPERTY_USAGE_STORAGE;
-    engine_name_init(&getter, getter_name);
-    engine_name_init(&setter, setter_name);
+    engine_name_init(&getter, made->names[0]);
+    engine_name_init(&setter, made->names[1]);
     engine.classdb_register_extension_class_property(engine.library, class_name, &info, &setter,
                                                      &getter);
     engine_name_finish(&setter);
@@ -404,7 +366,7 @@ void class_register(const struct class_description *description) {
     for (size_t i = 0; i < description->method_count; i++)
         register_method(&name, &description->methods[i]);
     for (size_t i = 0; i < description->property_count; i++)
-        register_property(&name, &description->properties[i]);
+        register_property(&name, &description->properties[i], &description->accessors[i]);
     for (size_t i = 0; i < description->signal_count; i++)
         register_signal(&name, &description->signals[i]);
     engine_name_finish(&parent);

@@ -17,6 +17,7 @@ struct class_argument {
 };
 
 struct class_call {
+    const struct class_method *method;
     void *self;
     const GDExtensionConstTypePtr
         *arguments;            /* native values: int64_t, bool as uint8_t, String … */
@@ -32,6 +33,7 @@ struct class_method {
     int64_t default_value; /* of the last argument, which is an int or a bool, … */
     bool has_default;      /* … if it has one */
     bool is_const;         /* does not change the object */
+    const struct class_property *property; /* of an accessor */
 };
 
 /* A value that each instance has, at this offset, as a `struct engine_variant` of the declared
@@ -45,6 +47,12 @@ struct class_property {
     int64_t default_number;      /* for numbers and booleans */
     const char *hint;            /* of an enumeration, as in "fixed,auto"; NULL: none */
     void (*changed)(void *self); /* called after a set; may be NULL */
+};
+
+/* The methods by which a property is read and set. */
+struct class_accessors {
+    struct class_method get, set;
+    char names[2][64];
 };
 
 struct class_signal {
@@ -62,6 +70,7 @@ struct class_description {
     const struct class_method *methods;
     size_t method_count;
     const struct class_property *properties;
+    struct class_accessors *accessors; /* room for those of each property */
     size_t property_count;
     const struct class_signal *signals;
     size_t signal_count;
