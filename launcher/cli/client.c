@@ -61,26 +61,24 @@ static int nobody(const struct options *options, struct error *err) {
 int client_init(struct client *client, const struct options *options, struct error *err) {
     static const struct daemon_client_events events = {on_opened, on_heard, on_lost};
     struct os_dir dir;
-    char endpoint[OS_ENDPOINT_MAX];
     int rc = options_dir(options, &dir, false, err);
+    *client = (struct client){0};
     if (rc == UV_ENOENT)
         return nobody(options, err);
     if (rc < 0)
         return rc;
-    rc = os_control_name(&dir, false, endpoint, err);
+    rc = os_control_name(&dir, false, client->endpoint, err);
     os_dir_finish(&dir);
     if (rc < 0)
         return rc == UV_ENOENT ? nobody(options, err) : rc;
-    *client = (struct client){.inbox = json_array()};
     rc = uv_loop_init(&client->loop);
-    if (rc < 0) {
-        json_decref(client->inbox);
-        return error_set(err, rc, "cannot connect to %s: %s", endpoint, uv_strerror(rc));
-    }
+    if (rc < 0)
+        return error_set(err, rc, "cannot connect to %s: %s", client->endpoint, uv_strerror(rc));
+    client->inbox = json_array();
     uv_timer_init(&client->loop, &client->timer);
     client->timer.data = client;
-    client->daemon =
-        daemon_client_open(&client->loop, endpoint, (struct hello){.role = "cli"}, &events, client);
+    client->daemon = daemon_client_open(&client->loop, client->endpoint,
+                                        (struct hello){.role = "cli"}, &events, client);
     while (!client->opened && !client->closed)
         turn(client, TURN_MS);
     if (client->opened)
@@ -89,7 +87,7 @@ int client_init(struct client *client, const struct options *options, struct err
     client_finish(client);
     if (rc == UV_ENOENT || rc == UV_ECONNREFUSED)
         return nobody(options, err);
-    return error_set(err, rc, "cannot connect to %s: %s", endpoint, uv_strerror(rc));
+    return error_set(err, rc, "cannot connect to %s: %s", client->endpoint, uv_strerror(rc));
 }
 
 void client_finish(struct client *client) {

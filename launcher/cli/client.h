@@ -14,8 +14,9 @@ struct client {
     uv_loop_t loop;
     uv_timer_t timer;
     struct daemon_client *daemon;
-    json_t *inbox;            /* messages that have come and were not taken */
-    struct os_reader *reader; /* of standard output, while messages are followed */
+    char endpoint[OS_ENDPOINT_MAX]; /* where that listens */
+    json_t *inbox;                  /* messages that have come and were not taken */
+    struct os_reader *reader;       /* of standard output, while messages are followed */
     bool opened, closed, timed_out, told, unread;
     int why; /* it is closed */
     int64_t last_id;

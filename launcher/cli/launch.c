@@ -41,29 +41,19 @@ struct launch {
 
 /* ---- results ---- */
 
-static void control_path(const struct launch *launch, char path[OS_ENDPOINT_MAX]) {
-    struct os_dir dir;
-    path[0] = 0;
-    if (options_dir(&launch->options, &dir, false, NULL) == 0) {
-        os_control_name(&dir, false, path, NULL);
-        os_dir_finish(&dir);
-    }
-}
-
 static enum outcome give_up(struct launch *launch, int code, const char *message) {
     launch->result = launch_result("failed", code, message, 0, 0, launch->options.http_port,
                                    launch->options.ws_port, "");
     return DONE;
 }
 
-static void adopted(struct launch *launch, const json_t *state, const char *message) {
+static void adopted(struct launch *launch, const struct client *client, const json_t *state,
+                    const char *message) {
     const json_t *daemon = json_object_get(state, "daemon");
     const json_t *server = json_object_get(state, "server");
-    char path[OS_ENDPOINT_MAX];
-    control_path(launch, path);
     launch->result = launch_result("adopted", 0, message, message_number(daemon, "pid", 0),
                                    message_number(server, "pid", 0), launch->options.http_port,
-                                   launch->options.ws_port, path);
+                                   launch->options.ws_port, client->endpoint);
 }
 
 /* For the editor, which asks for it: a line before the result, with which it can hold its session
@@ -350,7 +340,7 @@ static enum outcome judge(struct launch *launch, struct client *client, json_t *
     if (strcmp(version, tether_version) != 0)
         snprintf(text, sizeof text, "adopted the server that runs under tether %.40s (this is %s)",
                  version, tether_version);
-    adopted(launch, state, text);
+    adopted(launch, client, state, text);
     note_other_command(launch, json_object_get(state, "server"));
     return DONE;
 }
@@ -372,11 +362,8 @@ static enum outcome adopt(struct launch *launch, struct client *client) {
             register_owner(client, &launch->options);
         if (owner->pid || is_older)
             state = renewed(client, state);
-        if (!is_settled(state)) {
-            char path[OS_ENDPOINT_MAX];
-            control_path(launch, path);
-            announce(json_pack("{s:s}", "listening", path));
-        }
+        if (!is_settled(state))
+            announce(json_pack("{s:s}", "listening", client->endpoint));
         state = settled_state(client, state);
         outcome = judge(launch, client, state);
     }
