@@ -92,7 +92,7 @@ static int report_end(const struct options *options, const json_t *last) {
     }
     if (json_is_true(json_object_get(server, "processes_left")))
         code = fail_processes_left(options);
-    ports_init(&ports, options, NULL);
+    ports_init(&ports, options);
     if (json_is_false(json_object_get(server, "ports_free")) && !ports_are_free(&ports, &busy)) {
         error_set(&err, busy.code, "stopped, but %s", busy.message);
         code = exit_failing(EXIT_FAILED, &err);

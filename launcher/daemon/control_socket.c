@@ -37,9 +37,8 @@ struct control_session *control_find(const struct control *control, uint32_t id)
 static struct control_session *find_process(struct control *control, enum lifecycle_role role,
                                             const struct os_identity *process) {
     struct control_session *session = control->sessions;
-    while (session &&
-           (!session->known || session->role != role || process->pid == 0 ||
-            session->process.pid != process->pid || session->process.start != process->start))
+    while (session && (!session->known || session->role != role ||
+                       !os_identity_same(&session->process, process)))
         session = session->next;
     return session;
 }

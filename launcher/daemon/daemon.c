@@ -191,17 +191,16 @@ static void check_ports(struct daemon *daemon) {
     struct lifecycle_event event = {.kind = LIFECYCLE_ON_PORTS};
     struct error err;
     ports_release(&daemon->ports);
-    daemon->ports_free = ports_are_free(&daemon->ports, &err);
-    if (!daemon->ports_free)
+    event.success = ports_are_free(&daemon->ports, &err);
+    if (!event.success)
         log_say(&daemon->log, "after the end: %s", err.message);
-    event.success = daemon->ports_free;
     daemon_feed(daemon, &event, NULL);
 }
 
 static void record_end(struct daemon *daemon) {
     log_say(&daemon->log, "ended (%s): %s, %s", lifecycle_cause_name(daemon->life.cause),
             daemon->life.survivors ? "processes of the server are left" : "no process is left",
-            daemon->ports_free ? "both ports are free" : "a port is not free");
+            daemon->life.ports_free ? "both ports are free" : "a port is not free");
 }
 
 /* For whoever comes later and finds nothing. */
@@ -514,7 +513,7 @@ static int open_all(struct daemon *daemon, struct error *err) {
     uv_timer_init(&daemon->loop, &daemon->owner_timer);
     daemon->owner_timer.data = daemon;
     log_init(&daemon->log, &daemon->dir, daemon->foreground, on_log_line, daemon);
-    ports_init(&daemon->ports, daemon->options, &daemon->log);
+    ports_init(&daemon->ports, daemon->options);
     tidy_up(daemon);
     make_token(daemon->token);
     make_token(daemon->mark);

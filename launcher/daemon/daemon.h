@@ -67,7 +67,6 @@ struct daemon {
     struct control control;
     struct server_facts facts;
     enum lifecycle_failure told; /* in words, in the log, for this end of the server */
-    bool ports_free;             /* as seen after the end */
     bool ready_early;            /* the server said so before its start was told */
     bool owner_ended;            /* the handle's word, which /proc may lag behind */
     bool opened;                 /* the loop and all its handles are there */

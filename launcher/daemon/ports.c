@@ -10,9 +10,8 @@
 
 enum { BACKLOG = 511, PAIRS_TRIED = 100 };
 
-void ports_init(struct ports *ports, const struct options *options, struct log *log) {
-    *ports =
-        (struct ports){.options = options, .log = log, .listeners = {OS_NO_HANDLE, OS_NO_HANDLE}};
+void ports_init(struct ports *ports, const struct options *options) {
+    *ports = (struct ports){.options = options, .listeners = {OS_NO_HANDLE, OS_NO_HANDLE}};
 }
 
 /* ---- having ports ---- */

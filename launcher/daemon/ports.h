@@ -6,7 +6,6 @@
 #ifndef TETHER_DAEMON_PORTS_H
 #define TETHER_DAEMON_PORTS_H
 
-#include "log.h"
 #include "options/options.h"
 #include "os/os.h"
 
@@ -20,13 +19,12 @@ struct ports_conflict {
 
 struct ports {
     const struct options *options;
-    struct log *log;
     struct ports_conflict conflict;
     os_handle listeners[2];
     size_t listener_count; /* 0: the server listens itself */
 };
 
-void ports_init(struct ports *ports, const struct options *options, struct log *log);
+void ports_init(struct ports *ports, const struct options *options);
 
 /* Makes sure that both ports can be had, and takes them if they are to be held. UV_EADDRINUSE: a
  * stranger has one; the error names it and the next free pair. */

@@ -152,7 +152,7 @@ static json_t *server_json(const struct daemon *daemon) {
                         life->failure ? json_string(lifecycle_failure_name(life->failure))
                                       : json_null());
     if (life->server == LIFECYCLE_STOPPED) {
-        json_object_set_new(server, "ports_free", json_boolean(daemon->ports_free));
+        json_object_set_new(server, "ports_free", json_boolean(life->ports_free));
         json_object_set_new(server, "processes_left", json_boolean(life->survivors));
     }
     return server;

@@ -21,10 +21,6 @@ static inline void turn_answer(struct turn *t, enum lifecycle_answer answer) {
     t->out->answer = answer;
 }
 
-static inline bool process_same(const struct os_identity *a, const struct os_identity *b) {
-    return a->pid != 0 && a->pid == b->pid && a->start == b->start;
-}
-
 /* ---- server.c: the server and the ending of its process tree ---- */
 
 void server_begin(struct turn *);

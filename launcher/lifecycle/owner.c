@@ -27,7 +27,7 @@ void owner_begin(struct turn *t, const struct os_identity *owner) {
 /* Once the end has begun nobody's life changes anything, and the last word stays for the record. */
 static bool owner_is(const struct lifecycle *l, const struct os_identity *process) {
     return l->ownership != LIFECYCLE_UNARMED && !server_ending(l) &&
-           process_same(&l->owner, process);
+           os_identity_same(&l->owner, process);
 }
 
 static void owner_inherit(struct turn *t, const struct lifecycle_session *heir) {
@@ -55,13 +55,13 @@ void owner_release(struct turn *t, const struct os_identity *process) {
     if (!owner_is(t->l, process))
         return;
     const struct lifecycle_session *heir = sessions_heir(t->l);
-    if (heir && !process_same(&heir->process, process))
+    if (heir && !os_identity_same(&heir->process, process))
         owner_inherit(t, heir);
 }
 
 bool owner_objects(const struct lifecycle *l, const struct os_identity *process) {
     return l->ownership == LIFECYCLE_UNARMED ||
-           (l->owner_liveness != OS_DEAD && !process_same(&l->owner, process));
+           (l->owner_liveness != OS_DEAD && !os_identity_same(&l->owner, process));
 }
 
 bool owner_settle(struct turn *t) {

@@ -28,7 +28,7 @@ static bool role_adopts(uint8_t role) {
 
 /* The caller itself, or another connection of its process. */
 static bool same_party(const struct lifecycle_session *s, const struct lifecycle_session *caller) {
-    return caller && (s == caller || process_same(&s->process, &caller->process));
+    return caller && (s == caller || os_identity_same(&s->process, &caller->process));
 }
 
 bool lifecycle_session_blocks_stop(const struct lifecycle *l, const struct lifecycle_session *s,
@@ -137,7 +137,7 @@ static struct lifecycle_session *session_continued(struct lifecycle *l,
                                                    const struct lifecycle_event *hello) {
     struct lifecycle_session *named = session_find(l, hello->resume);
     if (named && named->role == hello->role &&
-        (named->link == LIFECYCLE_HELD || process_same(&named->process, &hello->process)))
+        (named->link == LIFECYCLE_HELD || os_identity_same(&named->process, &hello->process)))
         return named;
     for (uint32_t i = 0; hello->role == LIFECYCLE_ROLE_EDITOR && i < l->session_count; i++)
         if (l->sessions[i].link == LIFECYCLE_HELD)
@@ -237,7 +237,7 @@ void sessions_leave(struct turn *t, uint32_t id, enum lifecycle_leave leave) {
 void sessions_process_died(struct turn *t, const struct os_identity *process) {
     for (uint32_t i = t->l->session_count; i-- > 0;) {
         struct lifecycle_session *s = &t->l->sessions[i];
-        if (s->link == LIFECYCLE_HELD || !process_same(&s->process, process))
+        if (s->link == LIFECYCLE_HELD || !os_identity_same(&s->process, process))
             continue;
         session_disconnect(t, s);
         session_remove(t, s);
