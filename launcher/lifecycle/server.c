@@ -7,55 +7,6 @@
 
 #include <string.h>
 
-/* ---- The table ---- */
-
-enum server_input {
-    IN_READY,   /* the server said so */
-    IN_CRASH,   /* it ended badly and deserves another start */
-    IN_FAIL,    /* it cannot be started, or not again */
-    IN_RESTART, /* somebody asked for a restart */
-    IN_END,     /* nothing may keep it any longer */
-    IN_CLEAR,   /* the old tree is gone and the next start is due */
-    IN_DONE,    /* the tree is gone, the ports have been looked at */
-    INPUTS
-};
-
-#define S(state) (1 + LIFECYCLE_##state)
-
-/* Empty cells are inputs that do not apply in that state and change nothing. */
-static const uint8_t server_table[LIFECYCLE_SERVER_STATES][INPUTS] = {
-    [LIFECYCLE_STARTING] = {[IN_READY] = S(READY),
-                            [IN_CRASH] = S(BACKOFF),
-                            [IN_FAIL] = S(FAILED),
-                            [IN_RESTART] = S(STOPPING),
-                            [IN_END] = S(STOPPING)},
-    [LIFECYCLE_READY] = {[IN_CRASH] = S(BACKOFF),
-                         [IN_FAIL] = S(FAILED),
-                         [IN_RESTART] = S(STOPPING),
-                         [IN_END] = S(STOPPING)},
-    [LIFECYCLE_BACKOFF] = {[IN_CLEAR] = S(STARTING),
-                           [IN_FAIL] = S(FAILED),
-                           [IN_RESTART] = S(STOPPING),
-                           [IN_END] = S(STOPPING)},
-    [LIFECYCLE_STOPPING] = {[IN_CLEAR] = S(STARTING),
-                            [IN_FAIL] = S(FAILED),
-                            [IN_END] = S(STOPPING),
-                            [IN_DONE] = S(STOPPED)},
-    [LIFECYCLE_FAILED] = {[IN_RESTART] = S(STOPPING), [IN_END] = S(STOPPING)},
-    /* STOPPED is final. */
-};
-
-#undef S
-
-static void enter_starting(struct turn *t) {
-    struct lifecycle *l = t->l;
-    l->tree = true;
-    l->failure = LIFECYCLE_FAILURE_NONE;
-    l->ready_by =
-        l->config.ready_timeout_ms ? t->now + l->config.ready_timeout_ms : LIFECYCLE_NEVER;
-    turn_do(t, LIFECYCLE_DO_START);
-}
-
 /* Asks the tree to end. Does nothing if there is none or it has been asked. */
 static void drain_begin(struct turn *t) {
     struct lifecycle *l = t->l;
@@ -81,18 +32,19 @@ static void tree_gone(struct lifecycle *l) {
     l->drain_by = 0;
 }
 
-static bool server_move(struct turn *t, enum server_input input) {
+static void server_become(struct turn *t, enum lifecycle_server state) {
     struct lifecycle *l = t->l;
-    uint8_t cell = server_table[l->server][input];
-    if (!cell)
-        return false;
-    l->server = (enum lifecycle_server)(cell - 1);
+    l->server = state;
     l->ready_by = l->ready_at = l->retry_at = 0; /* belong to the state that was left */
     t->changed = true;
-    switch (l->server) {
+    switch (state) {
     case LIFECYCLE_STARTING:
         l->restarts++;
-        enter_starting(t);
+        l->tree = true;
+        l->failure = LIFECYCLE_FAILURE_NONE;
+        l->ready_by =
+            l->config.ready_timeout_ms ? t->now + l->config.ready_timeout_ms : LIFECYCLE_NEVER;
+        turn_do(t, LIFECYCLE_DO_START);
         break;
     case LIFECYCLE_READY:
         l->ready_at = t->now;
@@ -109,20 +61,18 @@ static bool server_move(struct turn *t, enum server_input input) {
     case LIFECYCLE_SERVER_STATES:
         break;
     }
-    return true;
 }
 
 void server_begin(struct turn *t) {
-    t->l->server = LIFECYCLE_STARTING;
-    t->changed = true;
-    enter_starting(t);
+    server_become(t, LIFECYCLE_STARTING);
+    t->l->restarts = 0; /* the first start is none */
 }
 
 /* ---- Failures and crashes ---- */
 
 static void server_fail(struct turn *t, enum lifecycle_failure failure) {
     t->l->failure = failure;
-    server_move(t, IN_FAIL);
+    server_become(t, LIFECYCLE_FAILED);
 }
 
 static uint32_t random_below(struct lifecycle *l, uint32_t bound) {
@@ -180,7 +130,7 @@ static void server_crash(struct turn *t) {
         server_fail(t, LIFECYCLE_FAILURE_CRASHES);
         return;
     }
-    server_move(t, IN_CRASH);
+    server_become(t, LIFECYCLE_BACKOFF);
     l->retry_at = t->now + backoff_delay(l);
 }
 
@@ -191,7 +141,8 @@ static bool server_running(const struct lifecycle *l) {
 }
 
 void server_ready(struct turn *t) {
-    server_move(t, IN_READY);
+    if (t->l->server == LIFECYCLE_STARTING)
+        server_become(t, LIFECYCLE_READY);
 }
 
 void server_unstarted(struct turn *t, enum lifecycle_failure failure) {
@@ -224,7 +175,7 @@ static void server_stopped(struct turn *t, bool ports_free) {
     t->l->ports_free = ports_free;
     t->l->port_check = false;
     t->l->port_check_by = 0;
-    server_move(t, IN_DONE);
+    server_become(t, LIFECYCLE_STOPPED);
 }
 
 void server_ports(struct turn *t, bool ports_free) {
@@ -245,7 +196,7 @@ void server_end(struct turn *t, enum lifecycle_cause cause) {
     struct lifecycle *l = t->l;
     l->purpose = LIFECYCLE_TO_END;
     l->cause = cause;
-    server_move(t, IN_END);
+    server_become(t, LIFECYCLE_STOPPING);
     /* From here on nobody's coming or going matters. */
     crash_forget(l);
     l->sampling = false;
@@ -256,9 +207,11 @@ void server_end(struct turn *t, enum lifecycle_cause cause) {
 void server_restart(struct turn *t) {
     if (server_ending(t->l))
         return;
-    crash_forget(t->l); /* a person's decision, not one more try of ours */
-    if (server_move(t, IN_RESTART))
-        t->l->purpose = LIFECYCLE_TO_RESTART;
+    crash_forget(t->l);                     /* a person's decision, not one more try of ours */
+    if (t->l->server == LIFECYCLE_STOPPING) /* that is under way */
+        return;
+    t->l->purpose = LIFECYCLE_TO_RESTART;
+    server_become(t, LIFECYCLE_STOPPING);
 }
 
 void server_hurry(struct turn *t) {
@@ -318,7 +271,7 @@ static bool stopping_timer(struct turn *t) {
         if (l->tree)
             server_fail(t, LIFECYCLE_FAILURE_STUCK);
         else
-            server_move(t, IN_CLEAR);
+            server_become(t, LIFECYCLE_STARTING);
         return true;
     }
     if (!l->port_check) {
@@ -349,7 +302,10 @@ bool server_timers(struct turn *t) {
             server_fail(t, LIFECYCLE_FAILURE_STUCK);
             return true;
         }
-        return t->now >= l->retry_at && server_move(t, IN_CLEAR);
+        if (t->now < l->retry_at)
+            return false;
+        server_become(t, LIFECYCLE_STARTING);
+        return true;
     case LIFECYCLE_STOPPING:
         return stopping_timer(t);
     case LIFECYCLE_FAILED:
