@@ -119,7 +119,7 @@ static void on_failed(struct tether_server *server, const struct control_event *
 }
 
 /* Takes over what is in the command. */
-static void tell(struct tether_server *server, struct mailbox_command command) {
+static void order(struct tether_server *server, struct mailbox_command command) {
     if (server->client)
         control_client_tell(server->client, command);
     else
@@ -128,8 +128,8 @@ static void tell(struct tether_server *server, struct mailbox_command command) {
 
 static void answer(struct tether_server *server, int64_t call, json_t *result) {
     if (result)
-        tell(server,
-             (struct mailbox_command){.kind = COMMAND_ANSWER, .call = call, .json = result});
+        order(server,
+              (struct mailbox_command){.kind = COMMAND_ANSWER, .call = call, .json = result});
 }
 
 /* The tools of all servers of this editor: any plugin offers some through an object of its own. Of
@@ -209,7 +209,7 @@ static void offer(struct tether_server *server) {
     init_all_tools(&tools);
     registration = tool_calls_registration(&tools);
     json_object_set_new(registration, "instructions", all_instructions());
-    tell(server, (struct mailbox_command){.kind = COMMAND_OFFER, .json = registration});
+    order(server, (struct mailbox_command){.kind = COMMAND_OFFER, .json = registration});
     variant_finish(&tools);
 }
 
@@ -310,7 +310,7 @@ static void prepare(struct tether_server *server) {
     }
     server_setup_init(&setup, &server->properties);
     if (server->client)
-        tell(server, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = setup});
+        order(server, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = setup});
     else
         server->client = control_client_create(&setup);
     server->offer_pending = true;
@@ -320,7 +320,7 @@ static void prepare(struct tether_server *server) {
 
 static void start(struct tether_server *server) {
     prepare(server);
-    tell(server, (struct mailbox_command){.kind = COMMAND_START});
+    order(server, (struct mailbox_command){.kind = COMMAND_START});
 }
 
 static void run_start(const struct class_call *call) {
@@ -330,22 +330,22 @@ static void run_start(const struct class_call *call) {
 static void run_stop(const struct class_call *call) {
     struct tether_server *server = call->self;
     set_active(server, false);
-    tell(server, (struct mailbox_command){.kind = COMMAND_STOP,
-                                          .force = *(const uint8_t *)call->arguments[0]});
+    order(server, (struct mailbox_command){.kind = COMMAND_STOP,
+                                           .force = *(const uint8_t *)call->arguments[0]});
 }
 
 static void run_restart(const struct class_call *call) {
     struct tether_server *server = call->self;
     prepare(server);
-    tell(server, (struct mailbox_command){.kind = COMMAND_RESTART,
-                                          .force = *(const uint8_t *)call->arguments[0]});
+    order(server, (struct mailbox_command){.kind = COMMAND_RESTART,
+                                           .force = *(const uint8_t *)call->arguments[0]});
 }
 
 static void detach(struct tether_server *server, const char *reason) {
     set_active(server, false);
     if (!server->client)
         return;
-    tell(server, (struct mailbox_command){.kind = COMMAND_LEAVE, .reason = reason});
+    order(server, (struct mailbox_command){.kind = COMMAND_LEAVE, .reason = reason});
     editor_loop_part(server->client, true);
     server->client = NULL;
     server->is_bridged = false;
@@ -510,7 +510,7 @@ static void run_unregister_tool(const struct class_call *call) {
 }
 
 static void run_mark_active(const struct class_call *call) {
-    tell(call->self, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
+    order(call->self, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
 }
 
 static void run_get_version(const struct class_call *call) {
