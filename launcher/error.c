@@ -7,17 +7,18 @@
 
 #include "utf8.h"
 
-/* A text travels in JSON, which takes nothing but UTF-8; but it may have been cut, or quote
- * anything.
- */
-static void make_utf8(char *text) {
+/* A text travels in JSON, which takes nothing but UTF-8, and is shown; but it may have been cut, or
+ * quote anything. */
+static void make_harmless(char *text) {
     size_t left = strlen(text);
     while (left > 0) {
         size_t length = utf8_sequence(text, left);
-        if (length == 0 || ((unsigned char)*text < 0x20 && *text != '\n' && *text != '\t')) {
+        if (length == 0)
             *text = '?';
-            length = 1;
-        }
+        else if (((unsigned char)*text < 0x20 && *text != '\n' && *text != '\t') ||
+                 utf8_is_deceptive(text, length))
+            memset(text, '?', length);
+        length = length ? length : 1;
         text += length;
         left -= length;
     }
@@ -31,7 +32,7 @@ int error_set(struct error *err, int code, const char *format, ...) {
         va_start(args, format);
         vsnprintf(err->message, sizeof err->message, format, args);
         va_end(args);
-        make_utf8(err->message);
+        make_harmless(err->message);
     }
     errno = saved;
     return code;

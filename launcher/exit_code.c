@@ -6,11 +6,14 @@
 
 enum { INDENT = 2 };
 
-/* What is in it may come from others: a project's name, a program's last words. */
-int exit_failing(int exit_code, const struct error *err) {
+void exit_tell(const char *who, const char *what) {
     struct buffer text = {0};
-    readable_add_lines(&text, err->message, INDENT);
-    fprintf(stderr, "tether: %s\n", text.data && !text.failed ? text.data : "out of memory");
+    readable_add_lines(&text, what, INDENT);
+    fprintf(stderr, "%s: %s\n", who, text.data && !text.failed ? text.data : "out of memory");
     buffer_finish(&text);
+}
+
+int exit_failing(int exit_code, const struct error *err) {
+    exit_tell("tether", err->message);
     return exit_code;
 }

@@ -13,7 +13,11 @@ enum exit_code {
     EXIT_NOT_RUNNING = 5,
 };
 
-/* Prints "tether: …" and returns the code. */
+/* Prints "WHO: WHAT" for a person. What is in it may come from others: a project's name, a
+ * program's last words. */
+void exit_tell(const char *who, const char *what);
+
+/* The same for "tether: …"; returns the code. */
 int exit_failing(int exit_code, const struct error *err);
 
 #endif

@@ -42,9 +42,7 @@ static size_t escape_length(const unsigned char *bytes, size_t count) {
 static size_t shown_length(const char *bytes, size_t count) {
     const unsigned char *in = (const unsigned char *)bytes;
     size_t length = utf8_sequence(bytes, count);
-    if (length == 0 || in[0] < 0x20 || in[0] == 0x7f || utf8_is_deceptive(bytes, length))
-        return 0;
-    return in[0] == 0xc2 && in[1] < 0xa0 ? 0 : length; /* the other set of control characters */
+    return length == 0 || in[0] < 0x20 || utf8_is_deceptive(bytes, length) ? 0 : length;
 }
 
 static size_t write_hex(char *out, unsigned char byte) {

@@ -1,5 +1,6 @@
 #include "utf8.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* How long the sequence is that this byte begins; 0 if none can begin with it. */
@@ -34,11 +35,20 @@ size_t utf8_sequence(const char *bytes, size_t count) {
 }
 
 bool utf8_is_deceptive(const char *sequence, size_t length) {
-    const unsigned char *in = (const unsigned char *)sequence;
-    if (length != 3 || in[0] != 0xe2)
-        return false;
-    return (in[1] == 0x80 && in[2] >= 0xa8 && in[2] <= 0xae) ||
-           (in[1] == 0x81 && in[2] >= 0xa6 && in[2] <= 0xa9);
+    static const uint32_t ranges[][2] = {
+        {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},
+        {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+        {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+    };
+    uint32_t code = (unsigned char)sequence[0];
+    if (length > 1)
+        code &= 0x7fu >> length;
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | ((unsigned char)sequence[i] & 0x3f);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1])
+            return true;
+    return false;
 }
 
 size_t utf8_unfinished(const char *bytes, size_t count) {

@@ -9,8 +9,10 @@
  * Overlong forms, surrogates, and what lies beyond U+10FFFF are not valid. */
 size_t utf8_sequence(const char *bytes, size_t count);
 
-/* Whether a sequence of this length is one that ends a line or turns the direction of the text
- * behind it: U+2028 to U+202E, U+2066 to U+2069. With those a text can look like another one. */
+/* Whether a sequence of this length is a control character above U+001F, ends a line, turns the
+ * direction of the text about it, or cannot be seen. With those a text can look like another one.
+ * What joins letters in some scripts (U+200C, U+200D) is none. The dock's printable.gd has the
+ * same list. */
 bool utf8_is_deceptive(const char *sequence, size_t length);
 
 /* How many bytes at the end of these begin a sequence whose rest is missing: 0 to 3. */

@@ -16,6 +16,7 @@
 #include "nearest.h"
 #include "os/os.h"
 #include "protocol/version.h"
+#include "readable.h"
 
 static const struct cli_command *find_command(const char *name) {
     for (size_t i = 0; i < command_count; i++)
@@ -48,11 +49,13 @@ static void print_command(const struct cli_command *command, FILE *out) {
 }
 
 static int unknown_command(const char *name) {
+    char shown[128];
     struct nearest nearest = {.typed = name, .length = strlen(name)};
     for (size_t i = 0; i < command_count; i++)
         if (commands[i].summary)
             nearest_offer(&nearest, commands[i].name);
-    fprintf(stderr, "tether: there is no command '%s'; ", name);
+    readable_cut(name, strlen(name), shown, sizeof shown);
+    fprintf(stderr, "tether: there is no command '%s'; ", shown);
     if (nearest.word)
         fprintf(stderr, "is '%s' meant? ", nearest.word);
     fprintf(stderr, "`tether help` lists them\n");
@@ -87,7 +90,9 @@ static void print_version(bool as_json) {
 int command_version(char **words) {
     bool as_json = words[0] && !words[1] && strcmp(words[0], "--json") == 0;
     if (words[0] && !as_json) {
-        fprintf(stderr, "tether version: unknown argument '%s'; it takes only --json\n", words[0]);
+        struct error err;
+        error_set(&err, UV_EINVAL, "unknown argument '%.64s'; it takes only --json", words[0]);
+        exit_tell("tether version", err.message);
         return EXIT_USAGE;
     }
     print_version(as_json);
@@ -113,8 +118,10 @@ static void print_result(int code, const char *message) {
 }
 
 static int usage_error(const struct cli_command *command, const char *message) {
-    fprintf(stderr, "tether %s: %s\nSee `tether help %s`.\n", command->name, message,
-            command->name);
+    char who[32];
+    snprintf(who, sizeof who, "tether %s", command->name);
+    exit_tell(who, message);
+    fprintf(stderr, "See `tether help %s`.\n", command->name);
     if (strcmp(command->name, "launch") == 0) /* whoever reads its one line gets the reason, too */
         print_result(EXIT_USAGE, message);
     return EXIT_USAGE;

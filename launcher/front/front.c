@@ -25,12 +25,12 @@ enum {
 /* ---- telling ---- */
 
 void front_say(const char *format, ...) {
+    char text[2048];
     va_list arguments;
     va_start(arguments, format);
-    fputs("tether mcp: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    exit_tell("tether mcp", text);
 }
 
 void front_answer(struct front *front, const struct scan_span *id, const char *error,

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "nearest.h"
+#include "readable.h"
 
 enum { PAIRS_MOST = 100 };
 
@@ -246,8 +247,10 @@ static void variable_name(char out[64], const char *flag) {
 
 static void warn(FILE *warnings, const char *where, const char *value, const struct flag *flag) {
     bool is_owner = flag->set == set_owner_pid || flag->set == set_owner_start;
+    char shown[64];
+    readable_cut(value, strlen(value), shown, sizeof shown);
     if (warnings)
-        fprintf(warnings, "tether: warning: %s: '%.60s' is not valid here; %s\n", where, value,
+        fprintf(warnings, "tether: warning: %s: '%s' is not valid here; %s\n", where, shown,
                 is_owner ? "no owner is watched" : "the default is taken");
 }
 

@@ -27,9 +27,21 @@ const char *const fuzz_words[] = {"\x1b[31m",
                                   "\xe2\x81\xa6",
                                   NULL};
 
-/* What turns the direction of writing, isolates it, or is a line break to some. */
+/* What turns the direction of writing, is a line break to some, or cannot be seen. */
 static bool deceives(unsigned long point) {
-    return (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+    switch (point) {
+    case 0xad:
+    case 0x61c:
+    case 0x180e:
+    case 0x200b:
+    case 0x200e:
+    case 0x200f:
+    case 0xfeff:
+        return true;
+    default:
+        return (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
+               (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe007f);
+    }
 }
 
 /* The length of the character at the start, or 0 if it is none that may be there. */

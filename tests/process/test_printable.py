@@ -6,11 +6,13 @@ import re
 import socket
 import threading
 
-from harness import own_pid
+import pytest
+
+from harness import TETHER, own_pid, run
 from tether import SERVER, Instance
 
-EVIL = "a\x1b[2J\x1b]0;title\x07b\r\nserver    ready\x9b31m\u202ec\u2028d\u2066e\x7ff\x08"
-HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+EVIL = "a\x1b[2J\x1b]0;title\x07b\r\nserver    ready\x9b31m\u202ec\u2028d\u2066\u200f\u061c\u200b\ufeff\xad\U000e0041e\x7ff\x08"
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
 
 def printed(instance, *words):
@@ -52,6 +54,14 @@ def test_L4_what_is_found_in_files_is_made_printable_where_it_leaves(state_dir):
         with open(os.path.join(it.directory, "server.log"), "a") as file:
             file.write("2026 stdout %s\n" % EVIL.replace("\n", ""))
         assert "2026 stdout ab" in printed(it, "logs")
+
+
+@pytest.mark.parametrize("words", [[EVIL], ["help", EVIL], ["version", EVIL], ["status", EVIL], ["launch", EVIL], ["launch", "--" + EVIL],
+                                   ["launch", "--ready", EVIL], ["serve", EVIL], ["mcp", EVIL], ["launch", "--", "/no/such/" + EVIL], ["status"]])
+def test_L4_what_is_typed_is_told_harmlessly(state_dir, words):
+    """Those who type are scripts, too, which put names of files and projects there."""
+    output = run([TETHER, *words], {"TETHER_STATE_DIR": state_dir, "TETHER_HTTP_PORT": EVIL}).output
+    assert not HARMFUL.search(output) and not re.search("^server    ready", output, re.MULTILINE), output
 
 
 def answer(listener, state):

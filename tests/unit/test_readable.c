@@ -80,9 +80,21 @@ static size_t terminal(const unsigned char *in, size_t count) {
     return count;
 }
 
-/* The lines of Unicode, and what turns the direction of writing. */
+/* The lines of Unicode, what turns the direction of writing, and what cannot be seen. */
 static bool deceives(unsigned long point) {
-    return (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069);
+    switch (point) {
+    case 0xad:
+    case 0x61c:
+    case 0x180e:
+    case 0x200b:
+    case 0x200e:
+    case 0x200f:
+    case 0xfeff:
+        return true;
+    default:
+        return (point >= 0x2028 && point <= 0x202e) || (point >= 0x2060 && point <= 0x206f) ||
+               (point >= 0xfff9 && point <= 0xfffb) || (point >= 0xe0000 && point <= 0xe007f);
+    }
 }
 
 /* False where the rules say no more than what every result must be like. */
