@@ -4,10 +4,11 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "../../docs/kill-table.md")
-sys.path[:0] = [HERE, os.path.join(HERE, "../process")]
+sys.path[:0] = [HERE, os.path.join(HERE, "../process"), os.path.join(HERE, "../wine")]
 os.environ.setdefault("TETHER_BUILD", os.path.join(HERE, "../../build"))
 
-import test_sweep_kill as sweep  # noqa: E402
+import test_kill_sweep as windows  # noqa: E402
+import test_sweep_kill as linux  # noqa: E402
 
 TEXT = """# Killed at every step
 
@@ -28,7 +29,25 @@ In each of the {points} cases the test checks, once the owner is dead as well:
 The one case that is open is daemon and guard killed at the same moment:
 [troubleshooting](troubleshooting.md#what-tether-cannot-do) tells what happens then.
 
-This page is made by `/usr/bin/python3 tests/support/kill_table.py --write` from `tests/process/test_sweep_kill.py`.
+## Windows, under Wine 8
+
+The same on the Windows build, where every process is ended by TerminateProcess, as by the task manager. Under
+Wine 8, that is: on Windows itself nobody has run it so far ([windows.md](windows.md) tells how). There is no
+guard, for the system ends the server's job with the daemon. Below the server are three processes that take no
+notice of anything: a plain one, one without console in a group of its own, and one whose parent is gone.
+
+{windows_table}
+
+In each of the {windows_points} cases the test checks, once the owner is dead as well:
+
+{windows_checks}
+
+Nine more ways to get away (a console of its own, none, a break-away, jobs within the job, …) are tried in
+`tests/wine/test_commands.py`, against a stop and the ends of owner, daemon and server: nobody is left.
+[One way out](windows.md#what-a-job-does-not-hold) is open.
+
+This page is made by `/usr/bin/python3 tests/support/kill_table.py --write` from `tests/process/test_sweep_kill.py`
+and `tests/wine/test_kill_sweep.py`.
 """
 
 
@@ -36,22 +55,28 @@ def words(step):
     return step.__name__.replace("_", " ")
 
 
-def cell(step, victim):
+def cell(sweep, step, victim):
     if (step, victim) not in sweep.POINTS:
         return "—"
     return "●" if (step, victim) in sweep.CERTAIN else "○"
 
 
-def table():
+def table(sweep):
     lines = ["| killed … | " + " | ".join(sweep.VICTIMS) + " |", "|---|" + ":-:|" * len(sweep.VICTIMS)]
     for step in sweep.STEPS:
-        lines.append("| %s | " % words(step) + " | ".join(cell(step, victim) for victim in sweep.VICTIMS) + " |")
+        lines.append("| %s | " % words(step) + " | ".join(cell(sweep, step, victim) for victim in sweep.VICTIMS) +
+                     " |")
     return "\n".join(lines)
 
 
+def checks(sweep):
+    return "\n".join("* " + check for check in sweep.CHECKS)
+
+
 def page():
-    checks = "\n".join("* " + check for check in sweep.CHECKS)
-    return TEXT.format(table=table(), points=len(sweep.POINTS), checks=checks)
+    return TEXT.format(table=table(linux), points=len(linux.POINTS), checks=checks(linux),
+                       windows_table=table(windows), windows_points=len(windows.POINTS),
+                       windows_checks=checks(windows))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,18 @@
 # The measurements of ./dev bench, sourced by it. Long ones live here, not in the tests.
 # shellcheck shell=bash
 
+bench_lifecycle_windows() {
+    need "${TOOLS_WINE[@]}"
+    cmd_build platform=windows
+    TETHER_BUILD=$BUILD "$PYTHON" "$ROOT/tests/bench/windows.py" --json "$BUILD/bench-lifecycle-windows.json" "$@"
+}
+
 bench_lifecycle() {
+    if [ "${1:-}" = platform=windows ]; then
+        shift
+        bench_lifecycle_windows "$@"
+        return
+    fi
     need "${TOOLS_PEERS[@]}"
     cmd_build
     cmd_build static=yes

@@ -79,6 +79,10 @@ class Wine:
         """Those of the processes that still live after so many seconds."""
         return [int(word) for word in self.ask("gone", int(limit * 1000), *pids)]
 
+    def find(self, *names):
+        """The processes of programs of these names."""
+        return [int(word) for word in self.ask("find", *names)]
+
     def owner(self):
         """Starts a process that does nothing: its pid and its start."""
         pid, start = self.ask("owner")

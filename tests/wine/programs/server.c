@@ -1,8 +1,8 @@
 /* A companion server of Windows for tests: obedient when told nothing, and by words it misbehaves.
  * It stands alone, so that a fault of Tether's cannot hide in shared code.
  *
- *     server [say TEXT] [report FILE] [escape FILE] [foster FILE] [deaf] [no-input] [window]
- *            [exit CODE MS]
+ *     server [say TEXT] [report FILE] [escape FILE] [foster FILE] [few FILE] [deaf] [no-input]
+ *            [window] [stamp FILE] [exit CODE MS]
  *
  * It listens on TETHER_HTTP_PORT and TETHER_WS_PORT, answers every connection with its pid, and
  * ends with 0 when its input ends or it is interrupted; `deaf` takes no notice of either,
@@ -121,6 +121,29 @@ static void escape(const char *path, bool all) {
     MoveFileExA(temporary, path, MOVEFILE_REPLACE_EXISTING);
 }
 
+/* A line for each start of the server, and fewer children. */
+static void few(const char *path) {
+    FILE *file = fopen(path, "a");
+    if (!file)
+        exit(96);
+    fprintf(file, "%lu\n", GetCurrentProcessId());
+    fclose(file);
+    start_self("sleep", 0, false);
+    start_self("sleep", DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP, false);
+    start_self("orphan", DETACHED_PROCESS, true);
+}
+
+/* When the program began, by the clock that all processes share. */
+static void stamp(const char *path) {
+    LARGE_INTEGER now;
+    QueryPerformanceCounter(&now);
+    FILE *file = fopen(path, "a");
+    if (!file)
+        exit(96);
+    fprintf(file, "%lu %lld\n", GetCurrentProcessId(), (long long)now.QuadPart);
+    fclose(file);
+}
+
 static void report(const char *path) {
     const char *pid = getenv("TETHER_OWNER_PID"), *start = getenv("TETHER_OWNER_START");
     FILE *file = fopen(path, "a");
@@ -226,6 +249,10 @@ int main(int argc, char **argv) {
             report(argv[++i]);
         } else if (strcmp(argv[i], "escape") == 0 && i + 1 < argc) {
             escape(argv[++i], false);
+        } else if (strcmp(argv[i], "stamp") == 0 && i + 1 < argc) {
+            stamp(argv[++i]);
+        } else if (strcmp(argv[i], "few") == 0 && i + 1 < argc) {
+            few(argv[++i]);
         } else if (strcmp(argv[i], "foster") == 0 && i + 1 < argc) {
             escape(argv[++i], true);
         } else if (strcmp(argv[i], "exit") == 0 && i + 2 < argc) {

@@ -1,0 +1,227 @@
+"""The lifecycle benchmark of the Windows build, under Wine: tether.exe beside a polling reaper.
+
+usage: windows.py [--quick] [--json FILE]
+
+The reaper looks every 5 s at its owner's pid, or, "fastest", every 5 ms. Wine starts a process in tens of
+milliseconds and answers most calls by way of its server, so the numbers say how the two stand to each
+other, and nothing of Windows itself. The reaper ends the server's own process only."""
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+os.environ.setdefault("TETHER_BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build"))
+
+from lifecycle import describe_load, print_table  # noqa: E402
+from processes import private_kb, switches_of, wait_moment  # noqa: E402
+from rows import Line  # noqa: E402
+from scene import wait_until  # noqa: E402
+from tether import can_bind  # noqa: E402
+from wine import AGENT, SERVER, Wine, WineInstance, windows_path  # noqa: E402
+
+DEFAULT_MS, FASTEST_MS = 5000, 5
+NAMES = ["tether", "reaper", "fastest"]
+
+
+class Bench:
+    def __init__(self, wine, folder, quick):
+        self.wine, self.folder, self.quick = wine, folder, quick
+        self.number = 0
+        self.ticks = int(wine.ask("clock")[0])
+
+    def times(self, full):
+        return max(2, full // 5) if self.quick else full
+
+    def ms(self, ticks):
+        return 1000.0 * ticks / self.ticks
+
+    def instance(self):
+        self.number += 1
+        state = os.path.join(self.folder, str(self.number))
+        os.mkdir(state, 0o700)
+        return WineInstance(self.wine, state)
+
+    def spawn(self, command):
+        """Starts a program of Windows: its pid and when that was."""
+        return [int(word) for word in self.wine.ask("spawn", command)]
+
+    def median(self, rounds, trial):
+        return statistics.median(trial() for _ in range(rounds))
+
+
+class Started:
+    """A server with its supervisor, which is Tether's daemon or a reaper."""
+
+    def __init__(self, bench, kind, grace_ms=0):
+        self.bench, self.it = bench, bench.instance()
+        self.owner, start = bench.wine.owner()
+        self.stamps = os.path.join(self.it.state_dir, "stamps")
+        server = '"%s" stamp "%s"' % (windows_path(SERVER), windows_path(self.stamps))
+        if kind == "tether":
+            self.it.options = ["--owner-pid", self.owner, "--owner-start", start, "--grace-ms", grace_ms]
+            words = " ".join('"%s"' % word for word in self.it.argv("launch", *self.it.options)[1:])
+            variables = {"TETHER_STATE_DIR": windows_path(self.it.state_dir)}
+            command = "%s -- %s" % (words, server)
+        else:
+            interval = DEFAULT_MS if kind == "reaper" else FASTEST_MS
+            variables = {"TETHER_HTTP_PORT": self.it.http, "TETHER_WS_PORT": self.it.ws}
+            command = '"%s" reap %d %d %s' % (windows_path(AGENT), self.owner, interval, server)
+        for name, value in variables.items():
+            bench.wine.ask("set", name, value)
+        self.pid, self.begun = bench.spawn(command)
+        assert self.pid, command
+        self.server, self.arrived = self.wait_stamp(1)
+        wait_until(lambda: not can_bind(self.it.http) and not can_bind(self.it.ws), "the server listens")
+
+    def wait_stamp(self, number):
+        def lines():
+            if not os.path.exists(self.stamps):
+                return []
+            with open(self.stamps) as file:
+                return [[int(word) for word in line.split()] for line in file.read().split("\n")[:-1]]
+        wait_until(lambda: len(lines()) >= number, "server %d has begun" % number)
+        return lines()[number - 1]
+
+    def daemon(self):
+        """Its pid as Linux counts: found by its command line, in which the ports are."""
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/cmdline" % entry, "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if b"daemon" in words and str(self.it.http).encode() in words:
+                return int(entry)
+        raise RuntimeError("no daemon of this instance")
+
+    def end(self):
+        self.bench.wine.ask("free", self.owner, self.it.http, self.it.ws)
+        left = self.bench.wine.left_of(self.bench.wine.find("tether.exe", "server.exe"))
+        if left:
+            raise RuntimeError("still there: %s\n%s" % (left, self.it.log()))
+
+
+def row_owner(bench):
+    lines = []
+    for title, grace_ms, names in (("grace 0", 0, NAMES), ("default grace, 500 ms", 500, ["tether"])):
+        line = Line("owner", "owner killed -> both ports bindable, %s, median" % title, "ms", None)
+
+        def trial(kind, grace_ms=grace_ms):
+            started = Started(bench, kind, grace_ms)
+            took = bench.ms(int(bench.wine.ask("free", started.owner, started.it.http, started.it.ws)[0]))
+            started.end()
+            return took
+
+        for name in names:
+            line.values[name] = bench.median(bench.times(3 if name == "reaper" else 15), lambda: trial(name))
+        lines.append(line)
+    return lines
+
+
+def row_idle(bench):
+    window = 3 if bench.quick else 30
+    idle = Line("idle", "wakeups of the supervisor in %d s" % window, "", {"tether": 0})
+    memory = Line("memory", "private memory of the supervisor, as Linux counts it", "kB", None)
+    empty, _ = bench.wine.owner()
+    for name in NAMES:
+        started = Started(bench, name)
+        unix = started.daemon() if name == "tether" else agent_of("reap", started.owner)
+        wait_until(lambda: quiet(unix) or name == "fastest", "the supervisor is quiet")
+        before = switches_of([unix])
+        wait_moment(window)
+        idle.values[name] = switches_of([unix]) - before
+        memory.values[name] = private_kb([unix])
+        started.end()
+    memory.note = ("with Wine's own copies of the system's libraries, of which Tether loads more; a program that "
+                   "does nothing has %d kB" % private_kb([agent_of("sleep")]))
+    bench.wine.kill(empty)
+    return [idle, memory]
+
+
+def quiet(pid):
+    before = switches_of([pid])
+    wait_moment(1)
+    return switches_of([pid]) == before
+
+
+def agent_of(*wanted):
+    """The agent that was started with these words, as Linux counts."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % entry, "rb") as file:
+                words = file.read().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any("agent.exe" in word for word in words) and all(str(word) in words for word in wanted):
+            return int(entry)
+    raise RuntimeError("no agent with %s" % (wanted,))
+
+
+def row_launch(bench):
+    line = Line("launch", "spawn of the launcher -> server's main(), median", "ms", None)
+    plain = Line("plain", "spawn of the server itself -> its main(), median", "ms", None)
+
+    def trial(name):
+        started = Started(bench, name)
+        took = bench.ms(started.arrived - started.begun)
+        started.end()
+        return took
+
+    def bare():
+        it = bench.instance()
+        stamps = os.path.join(it.state_dir, "stamps")
+        _, begun = bench.spawn('"%s" stamp "%s" exit 0 0' % (windows_path(SERVER), windows_path(stamps)))
+        wait_until(lambda: os.path.exists(stamps) and open(stamps).read().endswith("\n"), "it has begun")
+        return bench.ms(int(open(stamps).read().split()[1]) - begun)
+
+    for name in ("tether", "fastest"):
+        line.values[name] = bench.median(bench.times(15), lambda: trial(name))
+    plain.values["tether"] = bench.median(bench.times(15), bare)
+    return [line, plain]
+
+
+def row_restart(bench):
+    line = Line("restart", "crash -> restarted server's main(), median", "ms", None)
+
+    def trial():
+        started = Started(bench, "tether")
+        wait_until(lambda: started.it.status()["state"] == "ready", "it is ready")
+        struck = int(bench.wine.ask("strike", started.server)[0])
+        took = bench.ms(started.wait_stamp(2)[1] - struck)
+        started.end()
+        return took
+
+    line.values["tether"] = bench.median(bench.times(10), trial)
+    return [line]
+
+
+ROWS = {"owner": row_owner, "idle": row_idle, "launch": row_launch, "restart": row_restart}
+
+
+def main():
+    parser = argparse.ArgumentParser(description="measures the lifecycle of the Windows build under Wine")
+    parser.add_argument("--rows", default=",".join(ROWS), help="some of: " + ",".join(ROWS))
+    parser.add_argument("--quick", action="store_true", help="few repetitions: does it work at all?")
+    parser.add_argument("--json", metavar="FILE", help="write all numbers there, too")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tb-") as folder:
+        wine = Wine(os.path.join(os.environ["TETHER_BUILD"], "wine.bench"))
+        try:
+            bench = Bench(wine, folder, options.quick)
+            print("Wine 8, not Windows; %s%s" % (describe_load(), ", quick" if options.quick else ""), flush=True)
+            lines = [line for name in options.rows.split(",") for line in ROWS[name](bench)]
+        finally:
+            wine.close()
+    print_table(lines, NAMES)
+    print("\nat the end: " + describe_load())
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump({"wine": True, "quick": options.quick, "lines": [vars(line) for line in lines]}, file, indent=1)
+    return 1 if any(line.verdict() == "FAIL" for line in lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
