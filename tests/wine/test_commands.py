@@ -1,5 +1,6 @@
 """Every command of tether.exe, on real processes and ports, under Wine. Rows G1, G2, G4, G6, G7."""
 import json
+import shutil
 import socket
 import threading
 
@@ -7,7 +8,7 @@ import pytest
 
 from harness import LIMIT
 from tether import http_get
-from wine import SERVER, WineInstance, windows_path
+from wine import SERVER, TETHER_EXE, WineInstance, windows_path
 
 
 def server_bytes():
@@ -256,6 +257,31 @@ def test_G7_a_batch_file_gets_no_word_of_two_lines(instance, tmp_path):
     result = instance.launch(command=(windows_path(batch), "a\necho INJECTED"))
     assert result["result"] == "failed"
     assert "a batch file gets no words of more than one line" in result["message"]
+
+
+def test_G9_an_update_while_the_old_program_runs(wine, state_dir, tmp_path):
+    """The daemon's program cannot be overwritten but renamed; its daemon goes on with what lies in its
+    place, and the next start removes what is not in use any more."""
+    program = tmp_path / "tether.exe"
+    shutil.copy(TETHER_EXE, program)
+    aside, kept = tmp_path / "tether.exe.old-1", tmp_path / "tether.exe.old-notes"
+    kept.write_text("of a person")
+    with WineInstance(wine, state_dir) as instance:
+        instance.program = str(program)
+        first = instance.launch_own()
+        assert wine.ask("overwrite", windows_path(program)) == ["32"]  # or the rest shows nothing
+        program.rename(aside)
+        shutil.copy(TETHER_EXE, program)
+        assert instance.cli("restart").status == 0
+        assert instance.status()["daemon"]["pid"] == first["daemon_pid"]
+        assert instance.launch_own()["result"] == "adopted"
+        assert aside.exists()
+        instance.cli("stop")
+        instance.wait_end()
+        assert instance.launch_own()["result"] == "started"
+        assert sorted(path.name for path in tmp_path.glob("tether.exe*")) == ["tether.exe", kept.name]
+        instance.cli("stop")
+        instance.wait_end()
 
 
 @pytest.mark.parametrize("name", ["npx", "npm"])

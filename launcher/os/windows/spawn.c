@@ -3,7 +3,43 @@
 #include "os/os_spawn.h"
 #include "start.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+static bool is_number(const wchar_t *text) {
+    size_t digits = wcsspn(text, L"0123456789");
+    return digits > 0 && text[digits] == 0;
+}
+
+/* An update cannot overwrite a program in use, but may rename it to NAME.old-1 and so on. That goes
+ * once nobody uses it any more: the system refuses it until then. */
+static void sweep_old(const wchar_t *program) {
+    static const wchar_t mark[] = L".old-";
+    size_t length = wcslen(program), room = length + sizeof mark / sizeof mark[0] + MAX_PATH;
+    wchar_t *path = memory_zeroed(room * sizeof *path), *name;
+    WIN32_FIND_DATAW entry;
+    HANDLE search;
+    if (!path)
+        return;
+    swprintf(path, room, L"%ls%ls*", program, mark);
+    search = FindFirstFileW(path, &entry);
+    name = wcsrchr(path, L'\\');
+    if (search != INVALID_HANDLE_VALUE && name) {
+        size_t start = wcslen(name + 1) - 1; /* without the asterisk */
+        do {
+            if (wcslen(entry.cFileName) > start && is_number(entry.cFileName + start)) {
+                memcpy(name + 1, entry.cFileName, (wcslen(entry.cFileName) + 1) * sizeof *name);
+                DeleteFileW(path);
+            }
+        } while (FindNextFileW(search, &entry));
+    }
+    if (search != INVALID_HANDLE_VALUE)
+        FindClose(search);
+    free(path);
+}
 
 /* It outlives us also where we are in a job, as those of Steam or of a build server, if the job
  * lets go. */
@@ -35,6 +71,8 @@ static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *start
     start.program = program;
     if (!spec->detached && errors && errors != INVALID_HANDLE_VALUE)
         start.stdio[2] = (os_handle)errors;
+    if (rc == 0 && spec->detached)
+        sweep_old(program);
     if (rc == 0)
         rc = spec->detached ? start_detached(&start, started) : start_process(&start, started);
     free(program);
