@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /* A process, told apart from every other that had or will have its pid. `start` is the system's own
- * start time in its own unit (Linux: field 22 of /proc/PID/stat), only ever compared for equality;
- * 0 means that it is not known. Pid 1 is a valid identity: in a container it may well be the
- * editor. */
+ * start time in its own unit (Linux: field 22 of /proc/PID/stat), greater for who started later; 0
+ * means that it is not known. Pid 1 is a valid identity: in a container it may well be the editor.
+ */
 struct os_identity {
     int64_t pid;
     uint64_t start;

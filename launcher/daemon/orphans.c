@@ -67,15 +67,22 @@ static bool is_adopter(const struct orphans *orphans, int64_t pid) {
     return false;
 }
 
-/* The server leads a session, whose number is not given away as long as somebody is in it. */
+/* The server leads a session, whose number is not given away as long as somebody is in it. Others
+ * that its descendants may be in were begun by one of them, for nobody gets into one that is there
+ * already: a copy of the server's environment that runs in a terminal is in an older one. */
 static bool descends(const struct orphans *orphans, const struct os_identity *identity) {
-    int64_t number;
+    const struct records_state *record = &orphans->record;
+    struct os_identity leader;
+    int64_t session, parent;
     if (is_server(orphans, identity))
         return true;
-    if (orphans->record.server.pid > 0 && os_process_session(identity, &number) == 0 &&
-        number == orphans->record.server.pid)
-        return true;
-    return os_process_parent(identity, &number) == 0 && is_adopter(orphans, number);
+    if (os_process_session(identity, &session) == 0) {
+        if (record->server.pid > 0 && session == record->server.pid)
+            return true;
+        if (os_identity_of(session, &leader) == 0 && leader.start < record->daemon.start)
+            return false;
+    }
+    return os_process_parent(identity, &parent) == 0 && is_adopter(orphans, parent);
 }
 
 bool orphans_is_ours(const struct orphans *orphans, const struct os_identity *identity) {

@@ -9,7 +9,7 @@ import pytest
 
 from clients import dead_identity, in_namespace, wait_failed
 from harness import Process, children_of, kill, own_pid, run, wait_gone
-from scene import find_guard
+from scene import environment_of, find_guard, wait_until
 from tether import SERVER, Instance, identity, start_owner
 
 
@@ -333,6 +333,25 @@ def test_C3_the_doctor_changes_nothing(left_behind):
     assert left_behind.orphan.process.popen.poll() is None
     left_behind.check_others()
     assert not left_behind.instance.ports_are_free()
+
+
+def test_L3_a_copy_of_a_servers_environment_is_no_orphan(state_dir):
+    """Daemon and guard are killed, and somebody had tried something with the server's environment, in the
+    terminal from which all was started: who adopts orphans there is the parent of both."""
+    it = Instance(state_dir)
+    with start_owner() as owner, it:
+        first = it.launch("--owner-pid", owner.pid, "--ready", "none", command=["sleep", "1000"])
+        server = first["server_pid"]
+        wait_until(lambda: it.status()["state"] == "ready", "it is recorded")
+        with Process(["sleep", "1000"], environment_of(server)) as copy:
+            guard = find_guard(first["daemon_pid"])
+            os.kill(first["daemon_pid"], signal.SIGSTOP)  # or it would end the tree of a killed guard
+            kill(guard)
+            kill(first["daemon_pid"])
+            wait_gone(first["daemon_pid"])
+            swept = it.cli("sweep").output
+            wait_gone(server)
+            assert copy.popen.poll() is None and "`kill %d` ends it" % copy.pid in swept, swept
 
 
 def test_C3_orphans_are_swept_and_others_are_left_alone(left_behind):
