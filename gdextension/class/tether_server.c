@@ -377,6 +377,14 @@ bool tether_servers_may_be_called(void) {
     return false;
 }
 
+bool tether_servers_are_launching(void) {
+    for (struct tether_server *server = servers; server; server = server->next)
+        if (server->start_pending || (server->client && (strcmp(server->state, "off") == 0 ||
+                                                         strcmp(server->state, "launching") == 0)))
+            return true;
+    return false;
+}
+
 static void part(struct tether_server *server) {
     if (server->client)
         editor_loop_part(server->client, false);

@@ -12,6 +12,9 @@ bool tether_servers_frame(void);
 /* Whether the built-in server reaches this editor: then tools may be called. */
 bool tether_servers_may_be_called(void);
 
+/* Whether one has been started and has reached nobody yet. */
+bool tether_servers_are_launching(void);
+
 /* Lets all sessions go over to editor_loop, which says the farewell. */
 void tether_servers_part(void);
 

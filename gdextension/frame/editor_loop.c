@@ -13,6 +13,9 @@ enum {
      * closes gets from one to the other within a frame or two. */
     PARTING_FRAMES = 5,
     PARTING_MS = 500,
+    /* And for one that is just being launched: it may come for the same server, and a system that
+     * looks through programs before they run takes its time. */
+    PARTING_MOST_MS = 10000,
 };
 
 struct parting {
@@ -42,7 +45,8 @@ void editor_loop_part(struct control_client *client, bool has_left) {
 
 static bool is_settled(struct parting *parting) {
     if (!parting->has_left && ++parting->frames > PARTING_FRAMES &&
-        os_clock_ms() - parting->since > PARTING_MS) {
+        os_clock_ms() - parting->since >
+            (tether_servers_are_launching() ? PARTING_MOST_MS : PARTING_MS)) {
         control_client_tell(parting->client,
                             (struct mailbox_command){.kind = COMMAND_LEAVE, .reason = "disable"});
         parting->has_left = true;
