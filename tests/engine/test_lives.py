@@ -1,12 +1,11 @@
 """Rows A5, A10, A11, F3: what becomes of the server when editors end, each in its own way."""
 import json
 import os
-import signal
 import time
 
 import pytest
 
-from harness import TETHER, Process, end_strays, free_ports, run, wait_gone
+from harness import TETHER, Process, end_strays, free_ports, run, system, wait_gone
 from plugin_scene import Scene
 from scene import Watched, is_alive, state_of, wait_until
 from tether import SERVER, can_bind, identity
@@ -35,7 +34,7 @@ def wait_status(ports, state_dir, sessions, owner):
 
 
 def tree_of(status):
-    return [status[part]["pid"] for part in ("daemon", "guard", "server")]
+    return [status[part]["pid"] for part in ("daemon", "guard", "server") if status[part]]
 
 
 def pids_in(path, count):
@@ -89,7 +88,7 @@ class Three:
         if self.third in self.scenes:
             self.scenes.remove(self.third)
             self.third.process.kill()  # nobody waits for it: a zombie is dead as well
-            wait_until(lambda: state_of(self.third.pid) == "Z", "zombie")
+            wait_until(lambda: state_of(self.third.pid) == system.UNWAITED, "zombie")
         return self
 
 
@@ -134,7 +133,7 @@ def test_A5_an_owner_that_leaves_and_lives_on_may_come_back(three):
 
 def test_A5_A11_the_server_of_a_killed_editor_goes_to_the_one_that_is_left(three):
     three.without_the_first().without_the_third().wait_status(1, three.second)
-    assert state_of(three.third.pid) == "Z"
+    assert state_of(three.third.pid) == system.UNWAITED
     assert three.projects() == ["Second game"]
     assert three.status()["server"]["pid"] == three.pid and is_alive(three.pid)
     assert three.servers[1].call("get_state") == "ready"
@@ -151,18 +150,17 @@ def test_A5_A11_with_the_last_editor_the_server_ends(three):
 
 def test_A11_killed_editor_leaves_no_process_and_no_port(tmp_path):
     """By SIGKILL, SIGTERM and SIGSEGV, with a server whose children try to get away."""
-    numbers = [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]
     scenes = []
-    for number in numbers:
+    for number in system.DEADLY:
         (tmp_path / number.name).mkdir(mode=0o700)
         ports = free_ports()
         # An obedient root: what is measured is not its grace. Its children are killed, wherever they went.
-        env = subject_of(ports, command=[SERVER, "--escape-obedient", str(tmp_path / (number.name + ".pids"))])
+        env = subject_of(ports, stop_grace_ms=1000, command=[SERVER, "--escape-obedient", str(tmp_path / (number.name + ".pids"))])
         scenes.append(Scene(str(tmp_path / ("p-" + number.name)), str(tmp_path / number.name),
                             ("driver", "subject"), env, wait=False))
         scenes[-1].ports = ports
     try:
-        for scene, number in zip(open_all(scenes), numbers):
+        for scene, number in zip(open_all(scenes), system.DEADLY):
             subject = scene.subject(scene.ports)
             subject.wait_state("ready")
             pids = pids_in(tmp_path / (number.name + ".pids"), 5)
@@ -172,7 +170,7 @@ def test_A11_killed_editor_leaves_no_process_and_no_port(tmp_path):
                 tree.wait()
                 took = time.monotonic() - dead
                 free = wait_until(lambda: subject.ports_are_free(), "free ports") and time.monotonic() - dead
-            assert state_of(scene.pid) == "Z"  # nobody has waited for it
+            assert state_of(scene.pid) == system.UNWAITED  # nobody has waited for it
             print("%s of the editor: its tree is gone after %.0f ms, its ports are free after %.0f ms"
                   % (number.name, took * 1000, free * 1000))
             assert free < BUDGET

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from harness import TETHER, free_ports, run, wait_gone
+from harness import TETHER, free_ports, run, system, wait_gone
 from plugin_scene import Server, shared_scene
-from scene import NEWER, environment_of, kill, owner_variables, wait_until
+from scene import NEWER, command_of, environment_of, kill, owner_variables, wait_until
 from tether import SERVER, identity, start_owner
 
 ALIAS = "MY_PLUGIN_OWNER_PID"
@@ -155,13 +155,14 @@ def test_A2_owner_that_the_editor_inherited_is_not_passed_on(scene):
 def test_A2_what_the_editor_starts_afterwards_inherits_nothing(scene):
     server = scene.server("others", owner_aliases=[ALIAS])
     server.start()
-    executed = scene.run('var output: Array = []\nOS.execute("/usr/bin/env", [], output)\nreturn output[0]')
-    assert "PATH=" in executed and "OWNER" not in executed
-    created = scene.run('return OS.create_process("/bin/sleep", ["1000"])')
+    executed = scene.run('var output: Array = []\nOS.execute(%s, %s, output)\nreturn output[0]' %
+                         (json.dumps(system.SHOW_ENVIRONMENT[0]), json.dumps(system.SHOW_ENVIRONMENT[1:])))
+    assert "PATH=" in executed.upper() and "OWNER" not in executed
+    created = scene.run("return OS.create_process(%s, %s)" % (json.dumps(system.IDLE[0]), json.dumps(system.IDLE[1:])))
     try:
         # Until it has become the other program, its environment is that of the editor's start.
-        wait_until(lambda: b"sleep" in open("/proc/%d/cmdline" % created, "rb").read(), "sleep")
-        assert "PATH" in environment_of(created) and owner_variables(created, ALIAS) == {}
+        wait_until(lambda: command_of(created)[1:] == system.IDLE[1:], "the other program")
+        assert "PATH" in map(str.upper, environment_of(created)) and owner_variables(created, ALIAS) == {}
     finally:
         scene.run("OS.kill(%d)" % created)
     assert owner_variables(scene.pid, ALIAS) == {}

@@ -2,15 +2,17 @@
 import json
 import os
 import shutil
+import time
 
 import pytest
 
 import editor
-from harness import LIMIT, Process, free_ports, wait_gone
+from harness import IS_WINDOWS, LIMIT, TETHER, Process, free_ports, system, wait_gone
 from plugin_scene import Scene, make_project, shared_scene
 from scene import NEWER, is_alive, owner_variables, wait_until
 from tether import SERVER, identity
 
+KEPT_S = 30  # the place of an editor that restarts
 TOGGLE = 'EditorInterface.set_plugin_enabled("subject", %s)'
 RELOAD = ('driver.kept["reloaded"] = -1\n'
           '(func() -> void: driver.kept["reloaded"] = GDExtensionManager.reload_extension('
@@ -46,7 +48,7 @@ def check_same(server, pid):
 def scene(tmp_path_factory):
     """An editor with an addon of its own, whose files may be replaced."""
     folder = str(tmp_path_factory.mktemp("reload"))
-    shutil.copytree(os.path.join(editor.ROOT, "addons/tether"), folder + "/addon")
+    shutil.copytree(os.path.join(editor.ROOT, "addons/tether"), folder + "/addon", ignore=shutil.ignore_patterns("~*"))
     make_project(folder + "/p", ["driver", "subject"])
     os.unlink(folder + "/p/addons/tether")
     os.symlink(folder + "/addon", folder + "/p/addons/tether")
@@ -86,8 +88,10 @@ def subject(scene):
 
 
 def replace(path, by):
-    """Puts another file in the place of one, as an update does it."""
+    """Puts another file in the place of one, as an update does it: what is in use may have to be moved first."""
     shutil.copy(by, path + ".new")
+    if IS_WINDOWS:
+        os.rename(path, path + ".old")
     os.replace(path + ".new", path)
 
 
@@ -98,6 +102,23 @@ def test_A1_plugin_that_is_on_again_at_once_has_not_left_for_good(scene, subject
     assert subject.expect("adopted")["daemon_pid"] == daemon
     subject.wait_state("ready")
     check_same(subject, pid)
+
+
+def test_A1_plugin_that_is_on_again_and_slow_to_launch_has_not_left_for_good(scene, tmp_path):
+    """As where programs are looked through before they run."""
+    launcher = tmp_path / "launcher"
+    launcher.write_text('#!/bin/sh\nsleep 2\nexec "%s" "$@"\n' % TETHER)
+    launcher.chmod(0o755)
+    server = scene.server("slow to come")
+    pid, daemon = server.start(), server.daemon_pid()
+    server.forget()
+    scene.run('driver.servers.erase("slow to come")')
+    again = scene.server("slow to come", (server.http, server.ws), launcher=str(launcher))
+    again.do("start")
+    assert again.expect("adopted")["daemon_pid"] == daemon
+    again.wait_state("ready")
+    assert again.server_pid() == pid
+    again.stop()
 
 
 def test_A1_plugin_that_was_off_starts_another_server(subject):
@@ -120,7 +141,7 @@ def test_A1_library_is_replaced_and_reloaded(scene, subject):
     stopped.start()
     stopped.stop()
     second_pid = second.start()
-    library = scene.addon + "/bin/libtether.linux.editor.x86_64.so"
+    library = scene.addon + "/bin/" + system.LIBRARY
     replace(library, by=library)
     for _ in range(2):
         subject.forget()
@@ -132,16 +153,15 @@ def test_A1_library_is_replaced_and_reloaded(scene, subject):
         check_same(subject, pid)
         check_same(second, second_pid)
         assert stopped.call("get_state") == "off" and stopped.ports_are_free()
-    log = second.call("get_log", 100)
-    assert "server up pid %d" % second_pid in log  # what was said before is there again
+    wait_until(lambda: "server up pid %d" % second_pid in second.call("get_log", 100), "what was said before is there again")
     second.stop()
 
 
 def test_F6_launcher_of_a_later_release_takes_over_with_the_next_reload(scene, subject):
     """For nobody else is there."""
     pid, daemon = subject.server_pid(), subject.daemon_pid()
-    launcher = "/bin/tether.linux.x86_64"
-    replace(scene.addon + launcher, by=NEWER)
+    launcher = "/bin/" + system.LAUNCHER
+    replace(scene.addon + launcher, by=system.local(NEWER))
     subject.forget()
     assert scene.run(RELOAD) == 0
     subject.wait_state("ready")
@@ -155,11 +175,8 @@ def test_F6_launcher_of_a_later_release_takes_over_with_the_next_reload(scene, s
 def restartable(folder, arguments, env):
     """An editor without a window whose successor will have none either: unlike --headless, these
     arguments are handed on."""
-    home = folder + ".home"
-    environment = dict(env, XDG_CONFIG_HOME=home + "/config", XDG_DATA_HOME=home + "/data",
-                       XDG_CACHE_HOME=home + "/cache")
     return Process([editor.ENGINE, "--display-driver", "headless", "--audio-driver", "Dummy", "--editor",
-                    "--path", folder] + arguments, environment)
+                    "--path", system.native(folder)] + arguments, dict(env, **system.home(folder + ".home")))
 
 
 def test_A1_editor_that_restarts_finds_the_server_under_its_new_pid(tmp_path, state_dir):
@@ -173,8 +190,11 @@ def test_A1_editor_that_restarts_finds_the_server_under_its_new_pid(tmp_path, st
         seen = len(scene.link.events)
         scene.post("EditorInterface.restart_editor.call_deferred(false)")
         wait_gone(scene.pid)
+        gone = time.monotonic()
         successor = scene.wait_here(seen)
         assert successor != scene.pid
+        if time.monotonic() - gone > KEPT_S - 5:
+            pytest.skip("this machine is too busy: an editor took longer to come than its place is kept")
         subject.wait_state("ready")
         after = settled(subject, LIMIT / 3)  # what the place is kept for is longer: it was taken, not given up
         for key in ("daemon", "server", "restarts"):

@@ -148,7 +148,8 @@ with_wine() {
 area_windows() {
     local program
     run_pytest wine
-    TETHER_SYSTEM=windows run_pytest process mcp engine
+    look_for_windows_engine
+    TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest process mcp engine
     with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
     for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
         run_tap with_wine /usr/lib/wine/wine64 "$program"

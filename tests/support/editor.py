@@ -3,16 +3,16 @@ import os
 import re
 import shutil
 
-from harness import LIMIT, Process
+from harness import LIMIT, Process, system
 
-ENGINE = os.environ.get("TETHER_ENGINE", "")
+ENGINE = system.ENGINE
 # One that draws without a graphics card has a lot to compute before it is there. Its end is noticed at once.
 START_LIMIT = 8 * LIMIT
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPLAINT = re.compile(r"^(.*ERROR:|WARNING:|BUG|Leaked|.*leaked|Orphan)")
 # Said by an untouched engine of this version too; the second if it is closed while it looks through
 # the project's files for the first time, which takes long on a busy machine.
-ENGINE_NOISE = ("Orphan StringName: Node", "WARNING: Scan thread aborted")
+ENGINE_NOISE = ("Orphan StringName: Node", "WARNING: Scan thread aborted") + system.ENGINE_NOISE
 # What load_threaded_request and load_threaded_get alone leave behind in about one of thirty editors that
 # end at once: the engine's own note of the load. An object of ours would have a script or a reference.
 LOAD_NOTE = re.compile(r"Leaked instance: RefCounted:\d+ - Reference count: 0$")
@@ -23,7 +23,7 @@ def make_project(folder, addon=None):
     """Copies the test project to a folder and links the addon into it (or copies another one)."""
     shutil.copytree(os.path.join(ROOT, "tests/engine/project"), folder)
     os.mkdir(os.path.join(folder, "addons"))
-    os.symlink(addon or os.path.join(ROOT, "addons/tether"), os.path.join(folder, "addons/tether"))
+    system.place_addon(addon or os.path.join(ROOT, "addons/tether"), os.path.join(folder, "addons/tether"))
     # An editor that quits during its very first scan of a project aborts when an extension is new
     # to it (seen with 4.6.3); it is not new if this list names it.
     os.mkdir(os.path.join(folder, ".godot"))
@@ -34,11 +34,8 @@ def make_project(folder, addon=None):
 
 def editor(project, *arguments, env=None):
     """Starts a headless editor; its settings and data stay beside the project."""
-    home = project + ".home"
-    environment = {"XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data",
-                   "XDG_CACHE_HOME": home + "/cache"}
-    environment.update(env or {})
-    return Process([ENGINE, "--headless", "--editor", "--path", project] + list(arguments), environment)
+    return Process([ENGINE, "--headless", "--editor", "--path", system.native(project)] + list(arguments),
+                   dict(system.home(project + ".home"), **(env or {})))
 
 
 def complaints(output):

@@ -21,6 +21,7 @@ else:
 import on_linux
 from on_linux import describe
 
+OUTPUT_MOST = 3.0  # seconds that the rest of an output takes, where its end may not be told
 LIMIT = 30.0  # seconds that any single wait may take
 BUILD, TETHER = system.BUILD, system.TETHER
 wait_gone, kill, own_pid = system.wait_gone, system.kill, system.own_pid
@@ -87,7 +88,7 @@ def reap_adopted():
 
 def _left(allowed):
     reap_adopted()
-    return [pid for pid in descendants_of(os.getpid()) if pid not in allowed]
+    return [pid for pid in descendants_of(os.getpid()) if pid not in allowed and not system.is_own(pid)]
 
 
 def end_strays(allowed=(), limit=LIMIT):
@@ -174,6 +175,9 @@ class Process:
         """Waits for the end and returns the exit status, negative for a signal."""
         system.wait_ended(self.popen, limit)
         status = self.popen.wait()
+        if not system.OUTPUT_ENDS and self.reader.is_alive():
+            self.reader.join(OUTPUT_MOST)
+            os.write(self.tell_enough, b"-")
         self.reader.join(limit)
         if self.reader.is_alive():
             raise TimeoutError("%s has ended, but not its output within %g s" % (self.popen.args, limit))

@@ -16,11 +16,22 @@ PROGRAMS = os.path.join(BUILT, "tests/programs")
 SERVER = os.path.join(BUILT, "tests/programs/server")
 NEWER = os.path.join(BUILT, "tests/tether-newer")
 IDLE = ["sleep", "1000"]  # a program that does nothing
+ENGINE = os.environ.get("TETHER_ENGINE", "")
+ENGINE_NOISE = ()  # what this engine says beside that
+LIBRARY, LAUNCHER = "libtether.linux.editor.x86_64.so", "tether.linux.x86_64"  # in the addon
+OUTPUT_ENDS = True  # with the program that writes it, if that has started no other
+SHOW_ENVIRONMENT = ["/usr/bin/env"]
+UNWAITED = "Z"  # the state of a process that has ended, as long as somebody could wait for it
+DEADLY = [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]  # what ends an editor at once, each in its own way
 KILLED = "was ended by signal 9 (Killed)"  # as the log words the end of who was killed
 WHY_FULL = ": No space left on device"
 
 popen = subprocess.Popen
-bystanders = list  # processes that are not the tests' own: those that were there
+
+
+def is_own(pid):
+    """Whether a process is no test's, but of what the tests are run in."""
+    return False
 
 
 def prepare():
@@ -44,6 +55,22 @@ def settle():
 def native(path):
     """A path of ours, as the programs under test name it."""
     return path
+
+
+def local(path):
+    """The other way round."""
+    return path
+
+
+def home(folder):
+    """Where an editor is to keep its settings and data, as variables."""
+    return {"XDG_CONFIG_HOME": folder + "/config", "XDG_DATA_HOME": folder + "/data",
+            "XDG_CACHE_HOME": folder + "/cache"}
+
+
+def place_addon(addon, link):
+    """Gives a project an addon."""
+    os.symlink(addon, link)
 
 
 def own_pid():

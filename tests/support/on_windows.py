@@ -24,6 +24,13 @@ BUILD = os.environ["TETHER_BUILD"]
 BUILT = os.path.join(BUILD, "windows.x86_64")
 WINE = "/usr/lib/wine/wine64"
 WINESERVER = "/usr/lib/wine/wineserver64"
+# It was built without navigation, and says so at each start.
+ENGINE_NOISE = ("WARNING: Failed to initialize NavigationServer",)
+LIBRARY, LAUNCHER = "libtether.windows.editor.x86_64.dll", "tether.windows.x86_64.exe"
+OUTPUT_ENDS = False  # a daemon that was started meanwhile has been seen to hold it open, now and then
+SHOW_ENVIRONMENT = ["cmd.exe", "/c", "set"]
+UNWAITED = "X"
+DEADLY = [signal.SIGKILL]
 KILLED = "exited with code 9"
 WHY_FULL = ""  # to the C library /dev/full is a console, which it writes to at once; why that failed is lost
 ENVIRONMENT = {"WINEDEBUG": "-all", "DISPLAY": "", "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
@@ -49,21 +56,18 @@ NEWER = native(os.path.join(BUILT, "tests/tether-newer.exe"))
 STAND_IN = native(os.path.join(PROGRAMS, "stand_in.exe"))
 HOST = os.path.join(PROGRAMS, "host.exe")
 IDLE = [native(HOST), "idle"]
+ENGINE = native(os.environ["TETHER_ENGINE_WINDOWS"]) if os.environ.get("TETHER_ENGINE_WINDOWS") else ""
 
 
 def is_windows(argv):
     return re.match(r"[A-Z]:\\", argv[0]) is not None
 
 
-class bystanders:
-    """Processes that are not the tests' own: those that were there, and Wine's, which come when needed."""
-
-    def __init__(self, known):
-        self.known = known
-
-    def __contains__(self, pid):
-        text = describe(pid)
-        return pid in self.known or "wineserver64" in text or any("system32\\%s.exe" % name in text for name in OWN)
+def is_own(pid):
+    """Whether a process is no test's, but Wine's or the host: those of Wine come when they are needed."""
+    text = describe(pid)
+    return ("wineserver64" in text or any("system32\\%s.exe" % name in text for name in OWN)
+            or (_host is not None and pid == _host.process.pid))
 
 
 class _Host:
@@ -230,6 +234,22 @@ def command(words):
     if not words or is_windows(words) or not shutil.which(words[0]):
         return words
     return [STAND_IN, str(host().stand_ins.port)] + words
+
+
+def home(folder):
+    """Where an editor is to keep its settings and data, as variables."""
+    for name in ("config", "data"):
+        os.makedirs(os.path.join(folder, name), exist_ok=True)
+    return {"APPDATA": native(folder + "/config"), "LOCALAPPDATA": native(folder + "/data")}
+
+
+def place_addon(addon, link):
+    """Gives a project an addon, which is a copy: the engine puts another one of the library beside it and
+    loads that, and no two editors can have the same. Files are links."""
+    project = os.path.dirname(os.path.dirname(link))
+    copy = "%s.%s" % (project, os.path.basename(link))
+    shutil.copytree(addon, copy, copy_function=os.symlink, ignore=shutil.ignore_patterns("~*"))
+    os.symlink(copy, link)
 
 
 def own_pid():

@@ -11,7 +11,7 @@ import socket
 import time
 
 import editor
-from harness import LIMIT, Process, end_strays, free_ports, wait_gone
+from harness import LIMIT, Process, end_strays, free_ports, system, wait_gone
 from tether import SERVER, can_bind
 
 ENGINE_TESTS = os.path.join(editor.ROOT, "tests/engine")
@@ -264,7 +264,7 @@ class Scene:
     def server(self, name, pair=None, command=(SERVER,), with_log=True, **properties):
         """Makes a TetherServer, with the test server as its command and ports of its own."""
         pair = pair or free_ports()
-        properties.update(command=list(command), http_port=pair[0], ws_port=pair[1])
+        properties.update(command=system.command(command), http_port=pair[0], ws_port=pair[1])
         self.run("driver.make(%s, %s, %s)" % (json.dumps(name), json.dumps(properties), json.dumps(with_log)))
         return Server(self, name, pair)
 
