@@ -39,17 +39,14 @@ void text_list_finish(struct text_list *list) {
 
 /* ---- the environment ---- */
 
-static bool is_entry_of(const char *entry, const char *name, size_t length) {
-    return strncmp(entry, name, length) == 0 && entry[length] == '=';
-}
-
 static void environment_remove(struct text_list *list, const char *name) {
     size_t length = strlen(name), kept = 0;
     for (size_t i = 0; i < list->count; i++) {
-        if (is_entry_of(list->items[i], name, length))
-            free(list->items[i]);
+        char *entry = list->items[i];
+        if (strncmp(entry, name, length) == 0 && entry[length] == '=')
+            free(entry);
         else
-            list->items[kept++] = list->items[i];
+            list->items[kept++] = entry;
     }
     list->count = kept;
     if (list->items)

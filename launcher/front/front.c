@@ -327,7 +327,6 @@ static int open_all(struct front *front) {
         return rc;
     uv_timer_init(&front->loop, &front->timer);
     front->timer.data = front;
-    flights_init(&front->flights);
     front->pool.loop = &front->loop;
     daemon_session_init(&front->daemon, &front->loop, front->options, &daemon_events, front);
     rc = output_init(&front->output, &front->loop, on_drained, front);

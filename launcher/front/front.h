@@ -51,7 +51,7 @@ struct front {
     struct daemon_session daemon;
     struct pool pool;
     struct output output;
-    struct flights flights;
+    struct flight *flights; /* in the order in which they came */
     struct dialog dialog;
     struct hints hints;
     struct asked asked;

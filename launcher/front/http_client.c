@@ -33,15 +33,12 @@ const char exchange_stranger[] =
 
 /* ---- the end of a connection ---- */
 
-static void connection_free(struct connection *connection) {
+static void on_closed(uv_handle_t *handle) {
+    struct connection *connection = handle->data;
     http_response_finish(&connection->answer);
     buffer_finish(&connection->head);
     blob_release(connection->body);
     free(connection);
-}
-
-static void on_closed(uv_handle_t *handle) {
-    connection_free(handle->data);
 }
 
 static void wake(struct connection *connection) {
@@ -65,11 +62,11 @@ static void connection_close(struct connection *connection) {
 
 /* ---- reading ---- */
 
-static bool on_answer_message(struct http_response *answer, const char *data, size_t length) {
-    struct connection *connection = answer->context;
+static bool on_answer_message(const char *data, size_t length, void *context) {
+    struct connection *connection = context;
     struct exchange *exchange = connection->exchange;
     if (exchange)
-        exchange->events->message(exchange, answer, data, length);
+        exchange->events->message(exchange, &connection->answer, data, length);
     return exchange && !connection->closed;
 }
 

@@ -62,16 +62,12 @@ static int on_headers_complete(llhttp_t *parser) {
 
 /* ---- the body ---- */
 
-static bool on_event(const char *data, size_t length, void *context) {
-    struct http_response *answer = context;
-    return answer->message(answer, data, length);
-}
-
 static int on_body(llhttp_t *parser, const char *at, size_t length) {
     struct http_response *answer = answer_of(parser);
     int rc;
     if (answer->is_stream) {
-        rc = sse_feed(&answer->sse, at, length, ANSWER_MESSAGE_MAX, on_event, answer);
+        rc = sse_feed(&answer->sse, at, length, ANSWER_MESSAGE_MAX, answer->message,
+                      answer->context);
         return rc < 0 ? stop(answer, rc) : 0;
     }
     if (length > ANSWER_MESSAGE_MAX - answer->body.length)
@@ -100,7 +96,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-void http_response_init(struct http_response *answer, http_response_fn message, void *context) {
+void http_response_init(struct http_response *answer, sse_fn message, void *context) {
     memset(answer, 0, sizeof *answer);
     answer->message = message;
     answer->context = context;

@@ -15,13 +15,8 @@ enum {
     ANSWER_HEADERS_MAX = 256 * 1024, /* all of them together */
 };
 
-struct http_response;
-
-/* Takes an event of a stream. Returns false to stop. */
-typedef bool (*http_response_fn)(struct http_response *answer, const char *data, size_t length);
-
 struct http_response {
-    http_response_fn message;
+    sse_fn message; /* takes the events of a stream */
     void *context;
     llhttp_t parser;
     int status;                      /* 0: the head has not come */
@@ -37,7 +32,7 @@ struct http_response {
     size_t header_bytes;       /* of all */
 };
 
-void http_response_init(struct http_response *answer, http_response_fn message, void *context);
+void http_response_init(struct http_response *answer, sse_fn message, void *context);
 
 /* Returns 0, or a negative code after which the connection is useless: UV_EPROTO for what is no
  * HTTP and for bytes behind the end, UV_EMSGSIZE, UV_ENOMEM, UV_ECANCELED when the reader stopped

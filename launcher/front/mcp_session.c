@@ -52,7 +52,7 @@ void dialog_remember(struct dialog *dialog, struct blob *line) {
     *at = blob_hold(line);
 }
 
-static void forget_all(struct dialog *dialog) {
+void dialog_finish(struct dialog *dialog) {
     while (dialog->said)
         forget(dialog, &dialog->said);
 }
@@ -87,7 +87,7 @@ void dialog_began(struct front *front, struct blob *initialize, const struct htt
                   const char *result, size_t length) {
     struct dialog *dialog = &front->dialog;
     dialog_lost(front);
-    forget_all(dialog);
+    dialog_finish(dialog);
     dialog_remember(dialog, initialize);
     dialog->initialized = false;
     dialog->state = DIALOG_NONE;
@@ -327,8 +327,4 @@ void dialog_end(struct front *front) {
     dialog_lost(front);
     if (alive)
         send_own(front, &dialog->goodbye, &goodbye_events, &head, NULL);
-}
-
-void dialog_finish(struct dialog *dialog) {
-    forget_all(dialog);
 }

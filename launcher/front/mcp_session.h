@@ -74,6 +74,7 @@ void dialog_end(struct front *front);
 /* When dialog_settle has something to do; 0: never. */
 int64_t dialog_deadline(const struct front *front);
 
+/* Forgets what has been said. */
 void dialog_finish(struct dialog *dialog);
 
 #endif

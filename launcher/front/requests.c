@@ -133,7 +133,7 @@ static bool counts(const struct flight *flight) {
 size_t flights_waiting(const struct front *front, size_t *bytes) {
     size_t count = 0;
     *bytes = 0;
-    for (const struct flight *flight = front->flights.first; flight; flight = flight->next) {
+    for (const struct flight *flight = front->flights; flight; flight = flight->next) {
         if (flight->flying)
             continue;
         *bytes += flight->line->length;
@@ -144,8 +144,7 @@ size_t flights_waiting(const struct front *front, size_t *bytes) {
 
 /* A flight at the end of the list. NULL without memory. */
 static struct flight *create(struct front *front, const char *line, size_t length) {
-    struct flights *flights = &front->flights;
-    struct flight *flight = calloc(1, sizeof *flight);
+    struct flight *flight = calloc(1, sizeof *flight), **end = &front->flights;
     if (flight)
         flight->line = blob_create(line, length, &front->scan);
     if (!flight || !flight->line) {
@@ -154,9 +153,10 @@ static struct flight *create(struct front *front, const char *line, size_t lengt
     }
     flight->front = front;
     classify(flight);
-    flight->link = flights->end;
-    *flights->end = flight;
-    flights->end = &flight->next;
+    while (*end)
+        end = &(*end)->next;
+    *end = flight;
+    flight->link = end;
     begin_waiting(flight);
     return flight;
 }
@@ -166,8 +166,6 @@ static void remove_flight(struct flight *flight) {
     *flight->link = flight->next;
     if (flight->next)
         flight->next->link = flight->link;
-    else
-        flight->front->flights.end = flight->link;
     exchange_cancel(&flight->exchange);
     blob_release(flight->line);
     free(flight->last_event);
@@ -175,7 +173,7 @@ static void remove_flight(struct flight *flight) {
 }
 
 static struct flight *find_request(struct front *front, const struct scan_span *id) {
-    struct flight *flight = front->flights.first;
+    struct flight *flight = front->flights;
     while (flight && !(is_request(flight) && !flight->answered && has_id(flight, id)))
         flight = flight->next;
     return flight;
@@ -513,11 +511,11 @@ void flights_pump(struct front *front) {
     bool held = false; /* by one that nothing overtakes */
     size_t under_way = 0;
     struct flight *next;
-    for (const struct flight *flight = front->flights.first; flight; flight = flight->next) {
+    for (const struct flight *flight = front->flights; flight; flight = flight->next) {
         held = held || (flight->flying && is_barrier(flight));
         under_way += counts(flight);
     }
-    for (struct flight *flight = front->flights.first; flight; flight = next) {
+    for (struct flight *flight = front->flights; flight; flight = next) {
         bool barrier = is_barrier(flight);
         next = flight->next;
         if (flight->flying)
@@ -564,7 +562,7 @@ void flights_add(struct front *front, const char *line, size_t length) {
 
 int64_t flights_due(const struct front *front) {
     int64_t now = os_clock_ms(), due = 0;
-    for (const struct flight *flight = front->flights.first; flight; flight = flight->next) {
+    for (const struct flight *flight = front->flights; flight; flight = flight->next) {
         int64_t next = flight->not_before > now ? flight->not_before : flight->deadline;
         if (!flight->flying && (due == 0 || next < due))
             due = next;
@@ -574,7 +572,7 @@ int64_t flights_due(const struct front *front) {
 
 void flights_fail_waiting(struct front *front, const char *why) {
     struct flight *next;
-    for (struct flight *flight = front->flights.first; flight; flight = next) {
+    for (struct flight *flight = front->flights; flight; flight = next) {
         next = flight->next;
         if (flight->lost)
             land_lost(flight);
@@ -585,19 +583,15 @@ void flights_fail_waiting(struct front *front, const char *why) {
 
 void flights_finish(struct front *front, const char *why) {
     struct flight *next;
-    for (struct flight *flight = front->flights.first; flight; flight = next) {
+    for (struct flight *flight = front->flights; flight; flight = next) {
         next = flight->next;
         land_error(flight, why);
     }
 }
 
 bool flights_open(const struct front *front) {
-    for (const struct flight *flight = front->flights.first; flight; flight = flight->next)
+    for (const struct flight *flight = front->flights; flight; flight = flight->next)
         if (!flight->answered && !flight->cancelled && flight->errand != ERRAND_LISTEN)
             return true;
     return false;
-}
-
-void flights_init(struct flights *flights) {
-    *flights = (struct flights){.end = &flights->first};
 }

@@ -7,13 +7,6 @@
 #include <stdint.h>
 
 struct front;
-struct flight;
-
-struct flights {
-    struct flight *first, **end; /* in the order in which they came */
-};
-
-void flights_init(struct flights *flights);
 
 /* Takes a message of the client, which `front->scan` has looked at. */
 void flights_add(struct front *front, const char *line, size_t length);

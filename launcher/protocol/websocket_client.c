@@ -47,10 +47,6 @@ static void on_text(void *context, char *text, size_t length) {
     client->events->on_message(client->context, client, text, length);
 }
 
-static void on_end(void *context) {
-    (void)context; /* it is told when the loop has let go of everything */
-}
-
 static void on_gone(void *context) {
     struct websocket_client *client = context;
     client->events->on_close(client->context, client, client->stream.how.code,
@@ -58,7 +54,7 @@ static void on_gone(void *context) {
 }
 
 static const struct websocket_stream_events stream_events = {
-    .on_head = on_head, .on_message = on_text, .on_end = on_end, .on_gone = on_gone};
+    .on_head = on_head, .on_message = on_text, .on_gone = on_gone};
 
 static int begin(struct websocket_client *client, const struct websocket_client_options *options,
                  struct error *err) {

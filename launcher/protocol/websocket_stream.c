@@ -37,7 +37,8 @@ static void end(struct websocket_stream *stream) {
     uv_close((uv_handle_t *)&stream->tcp, on_handle_closed);
     uv_close((uv_handle_t *)&stream->timer, on_handle_closed);
     uv_close((uv_handle_t *)&stream->flusher, on_handle_closed);
-    stream->events->on_end(stream->context);
+    if (stream->events->on_end)
+        stream->events->on_end(stream->context);
 }
 
 /* Out of the loop, or of websocket_stream_abort. */

@@ -28,7 +28,8 @@ struct websocket_stream_events {
      * owner has closed the stream. */
     void (*on_message)(void *context, char *text, size_t length);
 
-    /* Nothing more comes or goes: stream->how says how it ended. Once. */
+    /* Nothing more comes or goes: stream->how says how it ended. Once. NULL: that
+     * is of no interest. */
     void (*on_end)(void *context);
 
     /* The loop has let go of the memory. Last, once. */

@@ -88,10 +88,11 @@ static void check_scan(const char *data, size_t length) {
             check_span(&scan.spans[i], data, length);
 }
 
-static bool on_message(struct http_response *answer, const char *data, size_t length) {
-    FUZZ_CHECK(answer->is_stream && answer->status >= 200 && length > 0);
+static bool on_message(const char *data, size_t length, void *context) {
+    struct heard *heard = context;
+    FUZZ_CHECK(heard->answer.is_stream && heard->answer.status >= 200 && length > 0);
     check_scan(data, length);
-    note(answer->context, data, length);
+    note(heard, data, length);
     return true;
 }
 

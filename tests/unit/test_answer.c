@@ -15,8 +15,8 @@ struct heard {
     size_t stop_after, count;
 };
 
-static bool on_message(struct http_response *answer, const char *data, size_t length) {
-    struct heard *heard = answer->context;
+static bool on_message(const char *data, size_t length, void *context) {
+    struct heard *heard = context;
     size_t used = strlen(heard->messages);
     snprintf(heard->messages + used, sizeof heard->messages - used, "%.*s|", (int)length, data);
     return ++heard->count != heard->stop_after;

@@ -200,8 +200,7 @@ static bool start_reading(struct http_connection *connection) {
     return !connection->closed;
 }
 
-/* What the client sent ahead is next. */
-static void go_on(struct http_connection *connection) {
+void http_go_on(struct http_connection *connection) {
     struct buffer ahead = connection->ahead;
     if (!can_go_on(connection))
         return;
@@ -220,7 +219,7 @@ static void go_on(struct http_connection *connection) {
 static void on_resume(struct deadline *deadline) {
     struct http_connection *connection = deadline_owner(deadline, struct http_connection, deadline);
     connection->resuming = false;
-    go_on(connection);
+    http_go_on(connection);
 }
 
 /* The next request is not handled out of the answer to the last: whoever answers is in the middle
@@ -229,7 +228,7 @@ static void resume(struct http_connection *connection) {
     if (connection->closed)
         return;
     if (connection->ahead.length == 0) {
-        go_on(connection);
+        http_go_on(connection);
         return;
     }
     connection->resuming = true;
@@ -257,10 +256,6 @@ void http_answered(struct http_connection *connection) {
     }
 }
 
-void http_written(struct http_connection *connection) {
-    go_on(connection);
-}
-
 void http_hold(struct http_connection *connection, void (*on_gone)(void *user), void *user) {
     connection->held = true;
     connection->on_gone = on_gone;
@@ -279,15 +274,6 @@ static struct http_connection *find_spare(const struct http_server *server) {
         if (by_use[i]->first)
             return deadline_owner(by_use[i]->first, struct http_connection, deadline);
     return NULL;
-}
-
-static void link_connection(struct http_server *server, struct http_connection *connection) {
-    connection->next = server->connections;
-    connection->link = &server->connections;
-    if (connection->next)
-        connection->next->link = &connection->next;
-    server->connections = connection;
-    server->count++;
 }
 
 /* Whose connection it is, is asked once. Nobody's any more is refused, too: who writes and closes
@@ -318,7 +304,12 @@ static void on_connection(uv_stream_t *listener, int status) {
     spare = server->count >= HTTP_CONNECTIONS_MOST ? find_spare(server) : NULL;
     if (spare)
         http_close(spare);
-    link_connection(server, connection);
+    connection->next = server->connections;
+    connection->link = &server->connections;
+    if (connection->next)
+        connection->next->link = &connection->next;
+    server->connections = connection;
+    server->count++;
     if (uv_accept(listener, (uv_stream_t *)&connection->tcp) < 0) {
         http_close(connection);
         return;

@@ -76,8 +76,8 @@ void http_close(struct http_connection *connection);
 /* The answer is whole: closes, or goes on with the next request. */
 void http_answered(struct http_connection *connection);
 
-/* Everything has been written. */
-void http_written(struct http_connection *connection);
+/* What the client sent ahead is next, if nothing is in its way. */
+void http_go_on(struct http_connection *connection);
 
 /* Ends our side, and waits a little for the other. */
 void http_linger(struct http_connection *connection);

@@ -31,7 +31,7 @@ static void on_written(uv_write_t *write, int status) {
     if (connection->pending.length > 0)
         write_pending(connection);
     else
-        http_written(connection);
+        http_go_on(connection);
 }
 
 static void write_pending(struct http_connection *connection) {

@@ -15,11 +15,10 @@ enum { CALL_NAME_MAX = 48, STATE_MS = 30 * 60 * 1000 };
 
 struct client_input {
     struct client_input *next;
-    json_t *id; /* of the editor's request */
-    char method[32];
-    json_t *params;
-    char key[40]; /* for the client */
-    bool asked;   /* the client has been told */
+    json_t *id;      /* of the editor's request */
+    json_t *request; /* for the client: method and params */
+    char key[40];    /* its number for that */
+    bool asked;      /* the client has been told */
 };
 
 /* In the order of mcp_capability_names. */
@@ -46,7 +45,7 @@ static void forget(struct client_input **at) {
     struct client_input *input = *at;
     *at = input->next;
     json_decref(input->id);
-    json_decref(input->params);
+    json_decref(input->request);
     free(input);
 }
 
@@ -100,9 +99,7 @@ static int name_call(const struct call *call, char out[CALL_NAME_MAX]) {
 static json_t *wanted(struct call *call) {
     json_t *out = json_object();
     for (struct client_input *input = call->inputs; input; input = input->next) {
-        json_object_set_new(
-            out, input->key,
-            json_pack("{s:s, s:O}", "method", input->method, "params", input->params));
+        json_object_set(out, input->key, input->request);
         input->asked = true;
     }
     return out;
@@ -147,9 +144,9 @@ void inputs_answer(struct call *call, const json_t *responses) {
 /* ---- asking ---- */
 
 static void ask_legacy(struct call *call, struct client_input *input) {
-    json_t *message = json_pack("{s:s, s:s, s:s, s:O}", "jsonrpc", "2.0", "id", input->key,
-                                "method", input->method, "params", input->params);
+    json_t *message = json_pack("{s:s, s:s}", "jsonrpc", "2.0", "id", input->key);
     struct buffer out = {0};
+    json_object_update(message, input->request);
     rpc_add_json(&out, message);
     json_decref(message);
     input->asked = call_event(call, &out);
@@ -164,11 +161,10 @@ static struct client_input **add(struct call *call, const struct rpc_message *me
         at = &(*at)->next;
     *at = input;
     input->id = json_incref(message->id);
-    snprintf(input->method, sizeof input->method, "%s", message->method);
     snprintf(input->key, sizeof input->key, "tether-%" PRId64 "-%u", call->number,
              ++call->input_count);
     json_object_del(message->params, "call");
-    input->params = json_incref(message->params);
+    input->request = json_pack("{s:s, s:O}", "method", message->method, "params", message->params);
     return at;
 }
 

@@ -43,34 +43,34 @@ static void welcome(struct editor_socket *socket, const char *accept) {
     if (socket->stream.state != WEBSOCKET_STREAM_OPEN)
         return; /* it broke; its end follows */
     socket->is_open = true;
-    server->open_count++;
     server->events->on_open(server->context, socket);
 }
 
 /* ---- pending connections ---- */
 
-static void leave_pending(struct editor_socket *socket) {
-    if (socket->is_pending && socket->server)
-        socket->server->pending_count--;
-    socket->is_pending = false;
-}
-
 /* An honest handshake takes no time: when too many wait, the oldest has lost. But first those that
  * have been refused, so that strangers, however many they are, push out nobody but each other. */
 static void make_room(struct editor_socket_server *server) {
     struct editor_socket *oldest = NULL, *refused = NULL;
-    if (server->pending_count < PENDING_MOST)
-        return;
+    unsigned pending = 0;
     for (struct editor_socket *socket = server->sockets; socket; socket = socket->next) {
-        if (socket->is_pending)
-            oldest = socket;
-        if (socket->is_pending && socket->stream.state != WEBSOCKET_STREAM_HEAD)
+        if (socket->is_open)
+            continue;
+        pending++;
+        oldest = socket;
+        if (socket->stream.state != WEBSOCKET_STREAM_HEAD)
             refused = socket;
     }
-    if (refused)
-        oldest = refused;
-    if (oldest)
-        websocket_stream_abort(&oldest->stream, UV_ETIMEDOUT, "too many wait to be let in");
+    if (pending >= PENDING_MOST)
+        websocket_stream_abort(refused ? &refused->stream : &oldest->stream, UV_ETIMEDOUT,
+                               "too many wait to be let in");
+}
+
+static unsigned count_open(const struct editor_socket_server *server) {
+    unsigned count = 0;
+    for (const struct editor_socket *socket = server->sockets; socket; socket = socket->next)
+        count += socket->is_open;
+    return count;
 }
 
 static void on_head(void *context, const char *head, size_t length) {
@@ -85,16 +85,14 @@ static void on_head(void *context, const char *head, size_t length) {
         os_socket_port((os_handle)handle, &port);
     if (head)
         status = editor_request_check(head, length, port, server->token, accept, &why);
-    if (status == 101 && server->open_count >= server->connections_most) {
+    if (status == 101 && count_open(server) >= server->connections_most) {
         status = 503;
         why = "too many editors are connected";
     }
-    if (status == 101) {
-        leave_pending(socket);
+    if (status == 101)
         welcome(socket, accept);
-    } else {
+    else
         answer(socket, status, why);
-    }
 }
 
 /* ---- the life of a connection ---- */
@@ -115,21 +113,15 @@ static void unlink_socket(struct editor_socket *socket) {
 static void on_end(void *context) {
     struct editor_socket *socket = context;
     struct editor_socket_server *server = socket->server;
-    leave_pending(socket);
     unlink_socket(socket);
     socket->server = NULL;
     if (!socket->is_open)
         return;
-    server->open_count--;
     server->events->on_close(server->context, socket, socket->stream.how.message);
 }
 
-static void on_gone(void *context) {
-    free(context);
-}
-
 static const struct websocket_stream_events stream_events = {
-    .on_head = on_head, .on_message = on_text, .on_end = on_end, .on_gone = on_gone};
+    .on_head = on_head, .on_message = on_text, .on_end = on_end, .on_gone = free};
 
 static struct editor_socket *add_socket(struct editor_socket_server *server) {
     struct editor_socket *socket = malloc(sizeof *socket);
@@ -137,11 +129,9 @@ static struct editor_socket *add_socket(struct editor_socket_server *server) {
         return NULL;
     socket->server = server;
     socket->is_open = false;
-    socket->is_pending = true;
     socket->data = NULL;
     socket->next = server->sockets;
     server->sockets = socket;
-    server->pending_count++;
     websocket_stream_init(&socket->stream, server->listener.loop, WEBSOCKET_PEER_CLIENT,
                           &server->limits, &stream_events, socket);
     return socket;

@@ -43,8 +43,7 @@ struct editor_socket {
 
     struct editor_socket_server *server; /* NULL: the server has finished */
     struct editor_socket *next;
-    bool is_open; /* the owner knows it */
-    bool is_pending;
+    bool is_open; /* it got in, and the owner knows it */
 };
 
 struct editor_socket_server {
@@ -55,7 +54,6 @@ struct editor_socket_server {
     struct websocket_stream_limits limits; /* may be set before listen; zeroed: the defaults */
     unsigned connections_most;             /* the same; 0: 32 */
     struct editor_socket *sockets;         /* newest first; those not yet let in too */
-    unsigned open_count, pending_count;
     char token[256];
 };
 

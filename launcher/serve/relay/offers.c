@@ -72,15 +72,13 @@ static bool update_list(struct serve *serve, enum list_kind kind) {
 }
 
 void lists_update(struct serve *serve) {
-    bool tools = update_list(serve, LIST_TOOLS), prompts = update_list(serve, LIST_PROMPTS);
-    bool resources = update_list(serve, LIST_RESOURCES);
-    resources |= update_list(serve, LIST_TEMPLATES);
-    if (tools)
-        listen_list_changed(serve, LIST_TOOLS);
-    if (resources)
-        listen_list_changed(serve, LIST_RESOURCES);
-    if (prompts)
-        listen_list_changed(serve, LIST_PROMPTS);
+    bool changed[LIST_COUNT];
+    for (int kind = 0; kind < LIST_COUNT; kind++)
+        changed[kind] = update_list(serve, (enum list_kind)kind);
+    changed[LIST_RESOURCES] |= changed[LIST_TEMPLATES]; /* which nobody is told of */
+    for (int kind = 0; kind < LIST_COUNT; kind++)
+        if (changed[kind] && list_terms[kind].changed)
+            listen_list_changed(serve, (enum list_kind)kind);
 }
 
 /* ---- registering ---- */
