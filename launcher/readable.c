@@ -45,13 +45,6 @@ static size_t shown_length(const char *bytes, size_t count) {
     return length == 0 || in[0] < 0x20 || utf8_is_deceptive(bytes, length) ? 0 : length;
 }
 
-static size_t write_hex(char *out, unsigned char byte) {
-    static const char digits[] = "0123456789abcdef";
-    const char text[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    memcpy(out, text, sizeof text);
-    return sizeof text;
-}
-
 static bool is_plain(unsigned char byte) {
     return (byte >= 0x20 && byte < 0x7f) || byte == '\t';
 }
@@ -76,7 +69,7 @@ size_t readable_text(char *out, const char *bytes, size_t count) {
         } else if (in[i] == 0x1b) {
             i += escape_length(in + i, count - i);
         } else if (in[i] < 0x80) {
-            used += write_hex(out + used, in[i++]);
+            used += (size_t)snprintf(out + used, sizeof "\\x00", "\\x%02x", in[i++]);
         } else {
             memcpy(out + used, "\xef\xbf\xbd", 3);
             used += 3;

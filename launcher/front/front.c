@@ -7,6 +7,7 @@
 #include <uv.h>
 
 #include "exit_code.h"
+#include "memory.h"
 #include "os/os.h"
 #include "request_head.h"
 
@@ -83,22 +84,24 @@ static bool is_asked(const struct asked *asked, size_t i, const struct scan_span
     return asked->ids[i][0] && scan_same_id(id, &own);
 }
 
-static void note_asked(struct asked *asked, const struct scan_span *id) {
+static void note_asked(struct front *front, const struct scan_span *id) {
+    struct asked *asked = &front->asked;
     if (!scan_is_scalar(id) || id->length >= FRONT_ID_MAX)
         return;
     memcpy(asked->ids[asked->next], id->at, id->length);
     asked->ids[asked->next][id->length] = 0;
-    asked->gone[asked->next] = false;
+    asked->generation[asked->next] = front->asked_generation;
     asked->next = (asked->next + 1) % FRONT_ABANDONED_MOST;
 }
 
 /* Forgets the request that this answers; true if whoever asked is gone. */
-static bool take_asked(struct asked *asked, const struct scan_span *id) {
+static bool take_asked(struct front *front, const struct scan_span *id) {
+    struct asked *asked = &front->asked;
     for (size_t back = 1; back <= FRONT_ABANDONED_MOST; back++) {
         size_t i = (asked->next + FRONT_ABANDONED_MOST - back) % FRONT_ABANDONED_MOST;
         if (is_asked(asked, i, id)) {
             asked->ids[i][0] = 0;
-            return asked->gone[i];
+            return asked->generation[i] != front->asked_generation;
         }
     }
     return false;
@@ -106,12 +109,11 @@ static bool take_asked(struct asked *asked, const struct scan_span *id) {
 
 /* The server is another one: the client need not answer the former one's questions. */
 static void abandon_asked(struct front *front) {
-    struct asked *asked = &front->asked;
+    const struct asked *asked = &front->asked;
     char line[FRONT_ID_MAX + 160];
     for (size_t i = 0; i < FRONT_ABANDONED_MOST; i++) {
-        if (!asked->ids[i][0] || asked->gone[i])
+        if (!asked->ids[i][0] || asked->generation[i] != front->asked_generation)
             continue;
-        asked->gone[i] = true;
         snprintf(line, sizeof line,
                  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":"
                  "{\"requestId\":%s,\"reason\":\"the server that asked is gone\"}}",
@@ -122,7 +124,7 @@ static void abandon_asked(struct front *front) {
 
 void front_relay(struct front *front, const char *data, size_t length, const struct scan *scan) {
     if (scan_kind(scan) == SCAN_REQUEST)
-        note_asked(&front->asked, &scan->spans[SCAN_ID]);
+        note_asked(front, &scan->spans[SCAN_ID]);
     if (scan_is(&scan->spans[SCAN_METHOD], "notifications/tools/list_changed"))
         hints_doubt(&front->hints);
     front_output(front, data, length);
@@ -149,7 +151,7 @@ static void take_line(struct front *front, const char *line, size_t length) {
         front_answer_error(front, id, -32600,
                            "This line is no message of JSON-RPC 2.0: one object with \"method\", "
                            "\"result\" or \"error\".");
-    } else if (kind != SCAN_RESPONSE || !take_asked(&front->asked, id)) {
+    } else if (kind != SCAN_RESPONSE || !take_asked(front, id)) {
         if (head_is_modern(scan))
             scan_decode(&scan->spans[SCAN_VERSION], front->modern, sizeof front->modern);
         flights_add(front, line, length);
@@ -338,14 +340,12 @@ static int open_all(struct front *front) {
 }
 
 int command_mcp(const struct options *options) {
-    struct front *front = calloc(1, sizeof *front);
+    struct front *front = memory_zeroed(sizeof *front);
     struct error err;
-    int rc = front ? 0 : UV_ENOMEM;
-    if (front) {
-        front->options = options;
-        front->token = os_variable("TETHER_HTTP_TOKEN");
-        rc = open_all(front);
-    }
+    int rc;
+    front->options = options;
+    front->token = os_variable("TETHER_HTTP_TOKEN");
+    rc = open_all(front);
     if (rc < 0) {
         error_set(&err, rc, "cannot use standard input and output: %s", uv_strerror(rc));
         return exit_failing(EXIT_FAILED, &err);

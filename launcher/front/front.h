@@ -32,11 +32,10 @@ enum front_phase {
     FRONT_OVER
 };
 
-/* Requests of the server to the client, by id: those that wait for an answer, and those whose
- * server is gone. */
+/* Requests of servers to the client, by id, that have no answer yet. */
 struct asked {
     char ids[FRONT_ABANDONED_MOST][FRONT_ID_MAX];
-    bool gone[FRONT_ABANDONED_MOST];
+    uint64_t generation[FRONT_ABANDONED_MOST]; /* of the server that asked */
     size_t next;
 };
 

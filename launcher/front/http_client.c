@@ -217,17 +217,11 @@ static struct connection *take_resting(struct pool *pool, uint16_t port) {
     return NULL;
 }
 
-static int connect_to(struct connection *connection) {
-    struct sockaddr_in address;
-    uv_ip4_addr("127.0.0.1", connection->port, &address);
-    return uv_tcp_connect(&connection->connect, &connection->tcp, (const struct sockaddr *)&address,
-                          on_connected);
-}
-
 int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, struct buffer *head,
                    struct blob *body) {
     struct connection *connection = take_resting(pool, port);
     bool used = connection != NULL;
+    struct sockaddr_in address;
     int rc;
     exchange->sent = false;
     if (!used)
@@ -243,7 +237,10 @@ int exchange_start(struct exchange *exchange, struct pool *pool, uint16_t port, 
     http_response_init(&connection->answer, on_answer_message, connection);
     connection->exchange = exchange;
     exchange->connection = connection;
-    rc = used ? send_all(connection) : connect_to(connection);
+    uv_ip4_addr("127.0.0.1", port, &address);
+    rc = used ? send_all(connection)
+              : uv_tcp_connect(&connection->connect, &connection->tcp,
+                               (const struct sockaddr *)&address, on_connected);
     if (rc < 0)
         connection_close(connection);
     return rc;

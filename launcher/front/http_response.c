@@ -6,10 +6,6 @@
 
 #include "caseless.h"
 
-static struct http_response *answer_of(llhttp_t *parser) {
-    return parser->data;
-}
-
 static int stop(struct http_response *answer, int code) {
     answer->code = code;
     return HPE_USER;
@@ -26,16 +22,18 @@ static int keep(struct http_response *answer, struct buffer *part, const char *a
 }
 
 static int on_name(llhttp_t *parser, const char *at, size_t length) {
-    return keep(answer_of(parser), &answer_of(parser)->name, at, length);
+    struct http_response *answer = parser->data;
+    return keep(answer, &answer->name, at, length);
 }
 
 static int on_value(llhttp_t *parser, const char *at, size_t length) {
-    return keep(answer_of(parser), &answer_of(parser)->value, at, length);
+    struct http_response *answer = parser->data;
+    return keep(answer, &answer->value, at, length);
 }
 
 static int on_value_complete(llhttp_t *parser) {
     static const char stream[] = "text/event-stream";
-    struct http_response *answer = answer_of(parser);
+    struct http_response *answer = parser->data;
     const char *name = answer->name.data, *value = answer->value.data ? answer->value.data : "";
     if (caseless_equal(name, "content-type"))
         answer->is_stream = caseless_equal_n(value, stream, sizeof stream - 1);
@@ -47,7 +45,7 @@ static int on_value_complete(llhttp_t *parser) {
 }
 
 static int on_headers_complete(llhttp_t *parser) {
-    struct http_response *answer = answer_of(parser);
+    struct http_response *answer = parser->data;
     if (parser->status_code < 100 || parser->status_code == 101)
         return stop(answer, UV_EPROTO); /* no status, and one that nobody asked for */
     if (parser->status_code < 200) {
@@ -63,7 +61,7 @@ static int on_headers_complete(llhttp_t *parser) {
 /* ---- the body ---- */
 
 static int on_body(llhttp_t *parser, const char *at, size_t length) {
-    struct http_response *answer = answer_of(parser);
+    struct http_response *answer = parser->data;
     int rc;
     if (answer->is_stream) {
         rc = sse_feed(&answer->sse, at, length, ANSWER_MESSAGE_MAX, answer->message,
@@ -77,7 +75,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t length) {
 }
 
 static int on_message_complete(llhttp_t *parser) {
-    struct http_response *answer = answer_of(parser);
+    struct http_response *answer = parser->data;
     if (parser->status_code < 200)
         return 0;
     answer->is_complete = true;

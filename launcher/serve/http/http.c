@@ -96,7 +96,8 @@ static void on_write_stalled(struct deadline *deadline) {
 }
 
 static void on_quiet(struct deadline *deadline) {
-    http_stream_comment(deadline_owner(deadline, struct http_connection, deadline));
+    /* a comment, which tells that the stream is alive */
+    http_stream_text(deadline_owner(deadline, struct http_connection, deadline), ":\n\n");
 }
 
 /* Sets the deadline for what the connection waits for now. One that has been set for the same

@@ -100,10 +100,6 @@ void http_server_finish(struct http_server *server);
 void http_reply(struct http_connection *connection, int status, const char *extra, const char *type,
                 const char *body, size_t length);
 
-/* A reply in JSON. */
-void http_reply_json(struct http_connection *connection, int status, const char *body,
-                     size_t length);
-
 /* The answer is a stream of events. */
 void http_stream_begin(struct http_connection *connection);
 

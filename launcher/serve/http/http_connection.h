@@ -67,8 +67,8 @@ void http_flush(struct http_connection *connection);
 /* Answers with an error and closes. */
 void http_refuse(struct http_connection *connection, int status, const char *text);
 
-/* Tells that the stream is alive. */
-void http_stream_comment(struct http_connection *connection);
+/* Puts a text on the stream as it is. */
+void http_stream_text(struct http_connection *connection, const char *text);
 
 /* http.c */
 void http_close(struct http_connection *connection);

@@ -199,6 +199,13 @@ static bool check_chunk_end(struct http_connection *connection, const char *at) 
 
 static const char wrong_chunk[] = "a chunk is not as long as it says";
 
+/* What has come of the body so far is not, or will not be, where it came. */
+static void keep_body(struct http_connection *connection) {
+    if (connection->body_at)
+        buffer_add(&connection->body, connection->body_at, connection->body_length);
+    connection->body_at = NULL;
+}
+
 /* A body that comes in one piece is left where it is. */
 static int on_body(llhttp_t *parser, const char *at, size_t length) {
     struct http_connection *connection = parser->data;
@@ -212,9 +219,7 @@ static int on_body(llhttp_t *parser, const char *at, size_t length) {
     if (connection->body_length == 0) {
         connection->body_at = at;
     } else {
-        if (connection->body_at)
-            buffer_add(&connection->body, connection->body_at, connection->body_length);
-        connection->body_at = NULL;
+        keep_body(connection);
         buffer_add(&connection->body, at, length);
     }
     connection->body_length += length;
@@ -248,14 +253,6 @@ void http_parse_init(struct http_connection *connection) {
     connection->parser.data = connection;
 }
 
-/* The bytes that were read are about to be used for something else. */
-static void keep_body(struct http_connection *connection) {
-    if (!connection->body_at || connection->whole)
-        return;
-    buffer_add(&connection->body, connection->body_at, connection->body_length);
-    connection->body_at = NULL;
-}
-
 static void begin(struct http_connection *connection) {
     connection->headers_done = connection->whole = false;
     connection->request = (struct http_request){.path = NULL};
@@ -286,7 +283,8 @@ size_t http_parse(struct http_connection *connection, const char *data, size_t l
     }
     if (!connection->headers_done && connection->head.length > HEAD_MOST)
         refuse(connection, 431, too_large);
-    keep_body(connection);
+    if (!connection->whole)
+        keep_body(connection);
     count_body(connection);
     if (connection->body.failed)
         refuse(connection, 500, "out of memory");

@@ -145,11 +145,6 @@ void http_reply(struct http_connection *connection, int status, const char *extr
     http_answered(connection);
 }
 
-void http_reply_json(struct http_connection *connection, int status, const char *body,
-                     size_t length) {
-    http_reply(connection, status, NULL, "application/json", body, length);
-}
-
 void http_refuse(struct http_connection *connection, int status, const char *text) {
     char body[256];
     int length = snprintf(body, sizeof body,
@@ -226,7 +221,7 @@ bool http_stream_event(struct http_connection *connection, const char *id, const
     return !connection->broken;
 }
 
-static void write_text(struct http_connection *connection, const char *text) {
+void http_stream_text(struct http_connection *connection, const char *text) {
     struct buffer *out = http_output(connection);
     begin_chunk(connection, out, strlen(text));
     buffer_add_text(out, text);
@@ -236,11 +231,7 @@ static void write_text(struct http_connection *connection, const char *text) {
 void http_stream_prime(struct http_connection *connection, const char *id, unsigned retry_ms) {
     char text[128];
     snprintf(text, sizeof text, "id: %s\nretry: %u\ndata: \n\n", id, retry_ms);
-    write_text(connection, text);
-}
-
-void http_stream_comment(struct http_connection *connection) {
-    write_text(connection, ":\n\n");
+    http_stream_text(connection, text);
 }
 
 void http_stream_end(struct http_connection *connection) {

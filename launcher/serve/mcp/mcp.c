@@ -288,7 +288,7 @@ static void status(struct serve *serve, struct http_connection *connection,
     } else {
         struct buffer out = {0};
         write_status(serve, &out);
-        http_reply_json(connection, 200, out.data, out.length);
+        http_reply(connection, 200, NULL, "application/json", out.data, out.length);
         buffer_finish(&out);
     }
 }

@@ -28,7 +28,7 @@ void mcp_send(struct http_connection *connection, bool json_fine, int status,
     if (message->failed) {
         http_reply(connection, 500, NULL, NULL, NULL, 0);
     } else if (json_fine || status != 200) {
-        http_reply_json(connection, status, message->data, message->length);
+        http_reply(connection, status, NULL, "application/json", message->data, message->length);
     } else {
         http_stream_begin(connection);
         if (http_stream_event(connection, NULL, message->data, message->length))

@@ -38,19 +38,15 @@ static void tell_listener(struct listener *listener, const char *method, json_t 
     buffer_finish(&out);
 }
 
-static bool is_offered(const struct serve *serve, unsigned offer) {
-    return (serve->offers & offer) == offer;
-}
-
 /* What nobody offers is not agreed to. */
 static void read_filter(struct listener *listener, const json_t *wanted) {
+    unsigned missing = ~listener->serve->offers;
     const json_t *uri;
     size_t i;
     for (int kind = 0; kind < LIST_COUNT; kind++)
-        listener->lists[kind] = list_terms[kind].filter &&
-                                is_offered(listener->serve, list_terms[kind].offer) &&
+        listener->lists[kind] = list_terms[kind].filter && !(list_terms[kind].offer & missing) &&
                                 json_is_true(json_object_get(wanted, list_terms[kind].filter));
-    if (!is_offered(listener->serve, OFFER_SUBSCRIBE))
+    if (missing & OFFER_SUBSCRIBE)
         return;
     json_array_foreach(json_object_get(wanted, "resourceSubscriptions"), i, uri) {
         const char *text = json_string_value(uri);
