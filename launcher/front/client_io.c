@@ -124,7 +124,6 @@ static void set_reading(struct client_reader *input) {
 int input_init(struct client_reader *input, uv_loop_t *loop, const struct input_events *events,
                void *context) {
     int rc;
-    memset(input, 0, offsetof(struct client_reader, buffer));
     input->events = events;
     input->context = context;
     rc = open_handle(&input->handle, loop, 0, &input->is_file);
@@ -186,7 +185,6 @@ size_t output_pending(const struct output *output) {
 int output_init(struct output *output, uv_loop_t *loop, void (*drained)(void *context),
                 void *context) {
     int rc;
-    memset(output, 0, sizeof *output);
     output->drained = drained;
     output->context = context;
     rc = open_handle(&output->handle, loop, 1, &output->is_file);

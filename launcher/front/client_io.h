@@ -41,6 +41,7 @@ struct client_reader {
     char buffer[65536];
 };
 
+/* In zeroed memory, as the output. */
 int input_init(struct client_reader *input, uv_loop_t *loop, const struct input_events *events,
                void *context);
 void input_pause(struct client_reader *input, bool paused);

@@ -59,10 +59,6 @@ void dialog_finish(struct dialog *dialog) {
 
 /* ---- beginning ---- */
 
-static bool tells_changes(const json_t *capabilities, const char *of) {
-    return json_is_true(json_object_get(json_object_get(capabilities, of), "listChanged"));
-}
-
 /* Reads what the answer to initialize settles. False if it is none. */
 static bool read_terms(struct dialog *dialog, const struct http_response *answer,
                        const char *message, size_t length) {
@@ -74,7 +70,8 @@ static bool read_terms(struct dialog *dialog, const struct http_response *answer
         snprintf(dialog->version, sizeof dialog->version, "%s", version);
         snprintf(dialog->id, sizeof dialog->id, "%s", answer->session);
         for (int i = 0; i < DIALOG_LISTS; i++)
-            dialog->changes[i] = tells_changes(capabilities, lists[i]);
+            dialog->changes[i] = json_is_true(
+                json_object_get(json_object_get(capabilities, lists[i]), "listChanged"));
         dialog->stream_refused = false;
         dialog->stream_last[0] = 0;
         dialog->epoch++;

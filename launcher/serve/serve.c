@@ -97,26 +97,22 @@ static void stop(struct serve *serve) {
     uv_close((uv_handle_t *)&serve->drain_timer, NULL);
 }
 
-static void on_stop(uv_timer_t *timer) {
-    stop(timer->data);
-}
-
-/* The last connection may have ended in the middle of something. */
-static void on_drained(void *context) {
-    struct serve *serve = context;
-    uv_timer_start(&serve->drain_timer, on_stop, 0, 0);
-}
-
 /* What is still under way gets its answer now; connections have a moment to take it. */
 static void on_drain_over(uv_timer_t *timer) {
     struct serve *serve = timer->data;
-    if (serve->call_count > 0) {
+    if (serve->call_count > 0 && serve->http.connections) {
         calls_end(serve);
         uv_timer_start(timer, on_drain_over, SERVE_DRAIN_MS / 3, 0);
         return;
     }
     serve->http.on_drained = NULL;
     stop(serve);
+}
+
+/* The last connection may have ended in the middle of something. */
+static void on_drained(void *context) {
+    struct serve *serve = context;
+    uv_timer_start(&serve->drain_timer, on_drain_over, 0, 0);
 }
 
 static void begin_end(struct serve *serve) {

@@ -62,15 +62,6 @@ bool mcp_is_offered(struct mcp_request *request, unsigned offer) {
 
 /* ---- methods of both eras ---- */
 
-static void reply_list(struct mcp_request *request, enum list_kind kind) {
-    const struct buffer *list = &request->serve->lists[kind];
-    if (json_object_get(request->message.params, "cursor"))
-        mcp_reply_error(request, RPC_INVALID_PARAMS, "there is no such page: lists have only one",
-                        NULL);
-    else
-        mcp_reply_members(request, true, list->data, list->length);
-}
-
 static const char no_editor[] = "No Godot editor is connected to Tether, so there is nobody who "
                                 "could do this. Open the project "
                                 "in Godot with the Tether addon enabled, then try again.";
@@ -186,14 +177,20 @@ bool mcp_run(struct mcp_request *request, const struct mcp_method *methods, size
 
 /* False: the method is not that of a list. */
 static bool run_list(struct mcp_request *request) {
-    for (int kind = 0; kind < LIST_COUNT; kind++) {
-        if (strcmp(list_terms[kind].method, request->message.method) != 0)
-            continue;
-        if (mcp_is_offered(request, list_terms[kind].offer))
-            reply_list(request, (enum list_kind)kind);
+    int kind = 0;
+    while (kind < LIST_COUNT && strcmp(list_terms[kind].method, request->message.method) != 0)
+        kind++;
+    if (kind == LIST_COUNT)
+        return false;
+    if (!mcp_is_offered(request, list_terms[kind].offer))
         return true;
-    }
-    return false;
+    if (json_object_get(request->message.params, "cursor"))
+        mcp_reply_error(request, RPC_INVALID_PARAMS, "there is no such page: lists have only one",
+                        NULL);
+    else
+        mcp_reply_members(request, true, request->serve->lists[kind].data,
+                          request->serve->lists[kind].length);
+    return true;
 }
 
 void mcp_run_shared(struct mcp_request *request) {

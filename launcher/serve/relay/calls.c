@@ -296,24 +296,23 @@ static bool tell_editor(const struct call *call, const struct mcp_request *reque
     const struct rpc_message *message = &request->message;
     struct scan_span members = members_of(&message->written);
     struct buffer out = {0}, anew = {0};
-    bool sent;
     if (!members.at || json_object_get(message->params, "context")) {
         json_object_del(message->params, "context");
         rpc_add_json(&anew, message->params);
-        members = (struct scan_span){anew.data + 1, anew.length - 2};
+        if (!anew.failed)
+            members = (struct scan_span){anew.data + 1, anew.length - 2};
     }
     rpc_add_request_begin(&out, call->number, call->method);
     buffer_add_literal(&out, "{\"context\":");
     add_context(&out, request);
-    if (members.length > 0 && !anew.failed) {
+    if (members.length > 0) {
         buffer_add_char(&out, ',');
         buffer_add(&out, members.at, members.length);
     }
     buffer_add_literal(&out, "}}");
-    sent = !anew.failed && editor_send(call->editor, &out);
+    out.failed |= anew.failed;
     buffer_finish(&anew);
-    buffer_finish(&out);
-    return sent;
+    return editor_send(call->editor, &out);
 }
 
 static void attach(struct call *call, struct mcp_request *request) {
@@ -452,9 +451,8 @@ static bool session_wants_log(const struct mcp_session *session, int level) {
 }
 
 static bool wants_log(const struct call *call, int level) {
-    if (call->modern)
-        return call->log_level >= 0 && level >= call->log_level;
-    return session_wants_log(call->session, level);
+    return call->modern ? call->log_level >= 0 && level >= call->log_level
+                        : session_wants_log(call->session, level);
 }
 
 static void log_to_sessions(const struct serve *serve, int level, const struct buffer *message) {

@@ -13,28 +13,26 @@
 
 /* ---- sending ---- */
 
-bool editor_send(struct editor *editor, const struct buffer *message) {
-    return !editor->closing && !message->failed &&
-           websocket_stream_send(&editor->socket->stream, message->data, message->length) == 0;
+bool editor_send(struct editor *editor, struct buffer *message) {
+    bool sent = !editor->closing && !message->failed &&
+                websocket_stream_send(&editor->socket->stream, message->data, message->length) == 0;
+    buffer_finish(message);
+    return sent;
 }
 
 bool editor_tell(struct editor *editor, int64_t number, const char *method, json_t *params) {
     struct buffer out = {0};
-    bool sent;
     rpc_add_request_begin(&out, number, method);
     rpc_add_json(&out, params);
     buffer_add_char(&out, '}');
     json_decref(params);
-    sent = editor_send(editor, &out);
-    buffer_finish(&out);
-    return sent;
+    return editor_send(editor, &out);
 }
 
 void editor_answer(struct editor *editor, const json_t *id, json_t *result) {
     struct buffer out = {0};
     rpc_add_result(&out, id, result);
     editor_send(editor, &out);
-    buffer_finish(&out);
 }
 
 void editor_refuse(struct editor *editor, const json_t *id, int code, const char *text,
@@ -43,7 +41,6 @@ void editor_refuse(struct editor *editor, const json_t *id, int code, const char
     rpc_add_error(&out, id, code, text, data);
     json_decref(data);
     editor_send(editor, &out);
-    buffer_finish(&out);
 }
 
 /* ---- who is active ---- */

@@ -33,8 +33,8 @@ void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]);
 /* NULL: it is not there. */
 struct editor *editor_marked(const struct serve *serve, const char *mark);
 
-/* Sends a message, as text. */
-bool editor_send(struct editor *editor, const struct buffer *message);
+/* Sends a message, as text; consumed. */
+bool editor_send(struct editor *editor, struct buffer *message);
 
 /* Sends a request or notification; the params are consumed. number 0: a notification. */
 bool editor_tell(struct editor *editor, int64_t number, const char *method, json_t *params);
