@@ -11,8 +11,10 @@ START_LIMIT = 8 * LIMIT
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPLAINT = re.compile(r"^(.*ERROR:|WARNING:|BUG|Leaked|.*leaked|Orphan)")
 # Said by an untouched engine of this version too; the second if it is closed while it looks through
-# the project's files for the first time, which takes long on a busy machine.
-ENGINE_NOISE = ("Orphan StringName: Node", "WARNING: Scan thread aborted") + system.ENGINE_NOISE
+# the project's files for the first time, which takes long on a busy machine; the third with a window
+# where there is no session of a desktop.
+ENGINE_NOISE = ("Orphan StringName: Node", "WARNING: Scan thread aborted",
+                "ERROR: Error opening D-Bus connection") + system.ENGINE_NOISE
 # What load_threaded_request and load_threaded_get alone leave behind in about one of thirty editors that
 # end at once: the engine's own note of the load. An object of ours would have a script or a reference.
 LOAD_NOTE = re.compile(r"Leaked instance: RefCounted:\d+ - Reference count: 0$")
