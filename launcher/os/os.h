@@ -55,11 +55,13 @@ enum os_life os_liveness(const struct os_identity *identity);
 
 enum os_answer { OS_MAYBE = 0, OS_YES, OS_NO };
 
-/* Whether the process counts pids as we do. If not, a pid it sends means nothing here. */
+/* Whether the process counts pids, and the time since the start of the machine, as we do. If not,
+ * an identity that it sends means nothing here. */
 enum os_answer os_same_namespace(int64_t pid);
 
 /* Where the identities of processes mean what they mean here: this start of the machine, and our
- * pid namespace, as a text for records. A part that the system does not tell is missing in it. */
+ * namespaces of pids and of time, as a text for records. A part that the system does not tell is
+ * missing in it. */
 #define OS_PLACE_MAX 96
 void os_place(char out[OS_PLACE_MAX]);
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from clients import in_namespace
 from harness import Process, kill, own_pid, run, wait_gone
 from scene import is_alive, stays, wait_until
 from tether import SERVER, Instance, http_get, start_owner
@@ -100,6 +101,26 @@ def test_L3_what_is_removed_again_as_soon_as_it_is_back_comes_back(state_dir):
                 while time.monotonic() < end:
                     pass
             wait_whole(it)
+        still_the_same(it, first)
+
+
+def test_L3_where_time_began_elsewhere_nobody_is_taken_for_dead(state_dir):
+    """In another time namespace each process seems to have begun at another time than its record says."""
+    words = in_namespace("--time", "--boottime", "100000")
+    if not words:
+        pytest.skip("no right to make a time namespace")
+    with start_owner() as owner, Instance(state_dir) as it:
+        first = it.launch("--owner-pid", owner.pid)
+        assert "orphan" not in run(words + it.argv("doctor"), it.env).output
+        os.kill(first["daemon_pid"], signal.SIGSTOP)
+        try:
+            remove(it, "lock", "control.sock")
+            for command in (["sweep"], ["launch", "--", SERVER]):
+                run(words + it.argv(*command), it.env)
+                assert is_alive(first["server_pid"]), command
+        finally:
+            os.kill(first["daemon_pid"], signal.SIGCONT)
+        wait_whole(it)
         still_the_same(it, first)
 
 

@@ -52,28 +52,50 @@ enum os_life os_liveness(const struct os_identity *identity) {
     return OS_ALIVE;
 }
 
-enum os_answer os_same_namespace(int64_t pid) {
-    struct stat ours, theirs;
+/* Which namespace of that kind a process is in; 0: older kernels have none of the kind. */
+static int namespace_of(const char *process, const char *kind, uint64_t *number) {
+    struct stat stat_of;
     char path[64];
-    snprintf(path, sizeof path, "/proc/%" PRId64 "/ns/pid", pid);
-    if (!proc_is_ours() || stat("/proc/self/ns/pid", &ours) < 0 || stat(path, &theirs) < 0)
-        return OS_MAYBE;
-    return ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino ? OS_YES : OS_NO;
+    snprintf(path, sizeof path, "/proc/%s/ns/%s", process, kind);
+    *number = 0;
+    if (stat(path, &stat_of) < 0)
+        return errno == ENOENT && strcmp(kind, "time") == 0 ? 0 : -errno;
+    *number = stat_of.st_ino;
+    return 0;
 }
 
-/* "<boot id>/<pid namespace>". */
+/* Pids count in the one, the starts of processes in the other. */
+static const char *const kinds[] = {"pid", "time"};
+
+enum os_answer os_same_namespace(int64_t pid) {
+    char process[24];
+    snprintf(process, sizeof process, "%" PRId64, pid);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        uint64_t ours, theirs;
+        if (!proc_is_ours() || namespace_of("self", kinds[i], &ours) < 0 ||
+            namespace_of(process, kinds[i], &theirs) < 0)
+            return OS_MAYBE;
+        if (ours != theirs)
+            return OS_NO;
+    }
+    return OS_YES;
+}
+
+/* "<boot id>/<pid namespace>/<time namespace>"; "/0" at the end if the first of them is unknown. */
 void os_place(char out[OS_PLACE_MAX]) {
     char boot[64] = "";
-    struct stat space = {0};
+    uint64_t spaces[2] = {0, 0};
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : posix_read_all(fd, boot, sizeof boot - 1);
     if (fd >= 0)
         close(fd);
     boot[n > 0 ? n : 0] = '\0';
     boot[strcspn(boot, "\n")] = '\0';
-    if (!proc_is_ours() || stat("/proc/self/ns/pid", &space) < 0)
-        space.st_ino = 0;
-    snprintf(out, OS_PLACE_MAX, "%s/%" PRIu64, boot, (uint64_t)space.st_ino);
+    if (!proc_is_ours() || namespace_of("self", kinds[0], &spaces[0]) < 0 ||
+        namespace_of("self", kinds[1], &spaces[1]) < 0)
+        snprintf(out, OS_PLACE_MAX, "%s/0", boot);
+    else
+        snprintf(out, OS_PLACE_MAX, "%s/%" PRIu64 "/%" PRIu64, boot, spaces[0], spaces[1]);
 }
 
 enum os_answer os_place_is_ours(const char *place) {
