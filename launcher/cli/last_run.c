@@ -20,7 +20,7 @@ static json_t *summary(const json_t *state, const struct os_dir *dir) {
     const json_t *server = json_object_get(state, "server");
     json_t *last = json_object(), *ended = only(state, "ended", JSON_INTEGER);
     char log[OS_PATH_MAX + 16];
-    snprintf(log, sizeof log, "%s/server.log", dir->path);
+    snprintf(log, sizeof log, "%s%cserver.log", dir->path, os_path_separator);
     json_object_set_new(last, "cause",
                         json_is_null(ended) ? json_string("killed")
                                             : json_string(message_text(state, "cause")));

@@ -150,6 +150,9 @@ struct os_dir {
     char path[OS_PATH_MAX];
 };
 
+/* What stands between the names in a path that is shown. */
+extern const char os_path_separator;
+
 /* Where an instance keeps its state: <state_dir>/<instance> if state_dir is neither NULL nor empty
  * (it must be absolute), else /run/user/UID/tether/<instance> if the first part is a directory of
  * ours, else /tmp/tether-UID/<instance>. Depends on no environment variable: the caller passes the

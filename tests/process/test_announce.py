@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness import Process
+from harness import Process, system
 from scene import Fifo, environment_of, wait_until
 from tether import SERVER, Instance, can_bind
 
@@ -23,7 +23,7 @@ def open_gate(gate):
 
 
 def begin(one, *command, announce=True, options=()):
-    return Process(one.argv("launch", *options, "--", *command),
+    return Process(one.argv("launch", *options, "--", *system.command(command)),
                    dict(one.env, **({"TETHER_ANNOUNCE": "1"} if announce else {})))
 
 
@@ -37,7 +37,7 @@ def test_a_launch_announces_the_daemon_if_asked_and_its_result_is_as_ever(state_
         path = json.loads(launch.expect(r"^\{.*\}$").group(0))["listening"]
         with one.control() as watcher:
             assert watcher.hello("cli")["state"] == "starting"
-            assert path == watcher.socket.getpeername()
+            assert path == one.endpoint
         with begin(one, SERVER) as second, begin(one, SERVER, announce=False) as third:
             assert json.loads(second.expect(r"^\{.*\}$").group(0)) == {"listening": path}
             open_gate(gate)

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from fake_daemon import FakeDaemon
-from harness import LIMIT, Process, TETHER, children_of, describe, kill, wait_gone
+from harness import LIMIT, Process, TETHER, children_of, describe, kill, system, wait_gone
 from mcp import BuiltIn
 from scene import wait_until
 from tether import PROGRAMS, SERVER, Instance
@@ -285,7 +285,7 @@ def test_E6_a_start_that_failed_does_not_end_the_next_one(instance, tmp_path):
     """Launch gives up, and then the daemon refuses the session: that is one failure, and it is over with it."""
     program = tmp_path / "launcher"
     with FakeDaemon(instance) as daemon:
-        program.write_text(ONCE % {"socket": daemon.listener.getsockname(), "mark": tmp_path / "mark"})
+        program.write_text(ONCE % {"socket": system.endpoint(instance.directory), "mark": tmp_path / "mark"})
         program.chmod(0o700)
         with Drive(instance, program=str(program)) as drive:
             drive.tell("new", "start")

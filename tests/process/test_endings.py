@@ -6,13 +6,13 @@ import sys
 import pytest
 
 from clients import wait_failed, wait_for, watch
-from harness import kill, wait_gone
+from harness import IS_WINDOWS, kill, system, wait_gone
 from tether import SERVER, Instance, can_bind
 
 # ---- D6: what cannot be executed ----
 
 def bad_command(tmp_path, kind):
-    path = tmp_path / "server"
+    path = tmp_path / ("server.exe" if IS_WINDOWS else "server")
     if kind == "not in PATH":
         return "no-such-program-anywhere"
     if kind == "directory":
@@ -20,24 +20,18 @@ def bad_command(tmp_path, kind):
     elif kind != "missing":
         path.write_text("#!/no/such/interpreter\n" if kind == "bad interpreter" else "rubbish\n")
         path.chmod(0o644 if kind == "not executable" else 0o755)
-    if kind == "below a file":
-        return str(path / "server")
-    return str(path)
+    return system.native(path / "server" if kind == "below a file" else path)
 
 
-@pytest.mark.parametrize("kind,text", [
-    ("missing", "No such file or directory"), ("not in PATH", "No such file or directory"),
-    ("not executable", "Permission denied"), ("directory", "Permission denied"),
-    ("rubbish", "Exec format error"),
-    ("bad interpreter", "No such file or directory"),
-    ("below a file", "Not a directory")])
-def test_D6_what_cannot_be_executed_is_named_at_once(state_dir, tmp_path, kind, text):
+@pytest.mark.parametrize("kind", ["missing", "not in PATH", "not executable", "directory", "rubbish", "bad interpreter",
+                                  "below a file"])
+def test_D6_what_cannot_be_executed_is_named_at_once(state_dir, tmp_path, kind):
     instance = Instance(state_dir)
-    command = bad_command(tmp_path, kind)
+    command, text = bad_command(tmp_path, kind), system.CANNOT_START[kind]
     result = instance.launch("--ready-timeout-ms", "600000", command=[command, "argument"])
     assert result["result"] == "failed" and result["code"] == 1
     assert command in result["message"] and text in result["message"]
-    assert "check the path" in result["message"]
+    assert "; check " in result["message"]
     wait_gone(result["daemon_pid"])
     with instance.run(command=[command]) as run:
         assert run.wait() == 1
@@ -53,7 +47,7 @@ def test_D6_ready_none_means_that_it_runs(state_dir, command):
         if command == SERVER:
             assert result["server_pid"] == instance.status()["server"]["pid"] > 0
         else:
-            assert wait_failed(result)["code"] == 1 and "No such file" in result["message"]
+            assert wait_failed(result)["code"] == 1 and system.CANNOT_START["missing"] in result["message"]
 
 
 def test_D6_a_command_that_is_no_utf8_is_named_too(state_dir):
@@ -161,12 +155,12 @@ def test_D7_of_long_last_lines_the_last_are_told(state_dir, character):
     assert character + "11\n" in instance.log()
 
 
-def test_D7_a_server_that_goes_to_the_background_is_told_not_to(state_dir):
+def test_D7_a_server_that_goes_to_the_background_is_told_not_to(state_dir, tmp_path):
     """What it left there is ended with it: a tree without its first process has no exit to watch."""
-    instance = Instance(state_dir)
-    result = instance.launch(command=["sh", "-c", "echo going; setsid sleep 1000 & exit 0"])
+    instance, pids = Instance(state_dir), tmp_path / "pids"
+    result = instance.launch(command=[SERVER, "--escape", system.native(pids), "--say", "going", "--exit", "0"])
     assert result["code"] == 1
-    assert re.match(r"(?s)the server ended before it was ready .*foreground.*code 0; its last lines:\ngoing$",
+    assert re.match(r"(?s)the server ended before it was ready .*foreground.*code 0; its last lines:\n.*\ngoing$",
                     result["message"])
     wait_gone(result["daemon_pid"])
 

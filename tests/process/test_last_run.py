@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from harness import kill, run_apart, wait_gone
+from harness import kill, run_apart, system, wait_gone
 from tether import SERVER, Instance
 
 CRASH = ("sh", "-c", "echo it hurts; exit 3")
@@ -40,12 +40,12 @@ def test_a_server_that_failed_for_good_is_told_of_afterwards(failed):
     assert words.status == 5 and "no tether runs" in words.output.splitlines()[0]
     assert re.search(r"^the last one ended \d+ s ago: the server crashed too often: it exited with code 3;.*\n"
                      r"(.*\n)*.*it hurts", words.output, re.MULTILINE)
-    log = os.path.join(failed.directory, "server.log")
+    log = system.native(os.path.join(failed.directory, "server.log"))
     assert "its log: %s" % log in words.output
     last = status(failed)["last"]
     assert abs(last["ended"] - time.time()) < 60 and last["cause"] == "server failed"
     assert last["failure"] == "crashes" and "it hurts" in last["reason"] and last["last_exit"]["code"] == 3
-    assert last["command"] == list(CRASH) and last["restarts"] > 0 and last["log"] == log
+    assert last["command"] == system.command(CRASH) and last["restarts"] > 0 and last["log"] == log
     assert "it hurts" in failed.cli("logs").output
 
 

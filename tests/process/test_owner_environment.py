@@ -51,9 +51,10 @@ def test_A2_restarts(state_dir, starts):
         assert it.cli("restart").status == 0
         server = starts.pids(1)[0]
         assert_told(server, owner.pid)
-        kill(it.status()["guard_pid"])
-        server = starts.pids(1)[0]
-        assert_told(server, owner.pid)
+        guard = it.status()["guard_pid"]
+        if guard:  # not every system has or needs one
+            kill(guard)
+            assert_told(starts.pids(1)[0], owner.pid)
 
 
 @pytest.mark.parametrize("how", ["crash", "request"])

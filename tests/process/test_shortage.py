@@ -5,7 +5,7 @@ import resource
 import time
 
 from fake_daemon import FakeDaemon
-from harness import Process, kill, run, wait_gone
+from harness import LIMIT, Process, kill, run, wait_gone
 from scene import find_guard
 from tether import SERVER, Instance
 
@@ -44,13 +44,13 @@ def test_D6_a_daemon_without_room_is_asked_again_in_peace(state_dir):
     with Instance(state_dir) as it:
         with FakeDaemon(it) as daemon:
             with Process(it.argv("status"), it.env) as status:
-                daemon.listener.accept()[0].close()
+                daemon.held.accept(LIMIT).close()
                 assert status.wait() == 5
                 assert "hung up" in status.output
             launch = Process(it.argv("launch", "--", SERVER), it.env)
             times = []
             while len(times) < 10:
-                daemon.listener.accept()[0].close()
+                daemon.held.accept(LIMIT).close()
                 times.append(time.monotonic())
             assert times[-1] - times[0] > 0.1
         assert launch.wait() == 0, launch.output

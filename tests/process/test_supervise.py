@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from clients import check_peak
-from harness import LIMIT, Process, children_of, descendants_of, kill, wait_gone
+from harness import IS_WINDOWS, LIMIT, Process, children_of, descendants_of, kill, system, wait_gone
 from scene import wait_until
 from terminal import open_terminal
 from tether import SERVER, Instance, http_get
@@ -20,8 +20,6 @@ LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (stdout|stderr|launc
 MIB = 1024 * 1024
 
 
-def fd_count(pid):
-    return len(os.listdir("/proc/%d/fd" % pid))
 
 
 def zombies_below(pid):
@@ -57,7 +55,7 @@ def check_log_files(instance, full):
                                      ["--binary", "20000000"]], ids=lambda o: " ".join(o))
 def test_D1_endless_output_neither_blocks_the_server_nor_grows_the_daemon(state_dir, options):
     with Instance(state_dir) as instance:
-        instance.launch(command=[SERVER] + options)
+        instance.launch(command=[SERVER, options[0], str(int(options[1]) // system.SLOWNESS), *options[2:]])
         # The server answers only when it has got rid of everything.
         assert http_get(instance.http, limit=4 * LIMIT)[0] == 200
         daemon = instance.result["daemon_pid"]
@@ -117,7 +115,7 @@ def make_fifo(state_dir):
 def test_D1_a_subscriber_that_does_not_read_blocks_nobody_and_costs_little(state_dir):
     with Instance(state_dir, "--ready", "none") as instance:
         instance.launch(command=["sh", "-c", 'read _ < "$0"; exec "$@"', make_fifo(state_dir),
-                                 SERVER, "--flood", "60000000"])
+                                 SERVER, "--flood", str(60000000 // system.SLOWNESS)])
         with instance.control() as deaf, instance.control() as reader:
             for control in (deaf, reader):
                 control.hello(role="front")
@@ -196,7 +194,7 @@ def test_D1_run_does_not_wait_for_who_does_not_read(state_dir, kind):
 def test_D1_run_leaves_no_line_out_for_who_reads(state_dir):
     with Instance(state_dir, "--ready", "none") as instance:
         with instance.run(command=["sh", "-c", "seq 100000; exec sleep 1000"]) as run:
-            run.expect(r"^100000$")
+            run.expect(r"^100000$", LIMIT * system.SLOWNESS)
             numbers = re.findall(r"^[0-9]+$", run.output, re.MULTILINE)
             assert numbers == [str(n + 1) for n in range(100000)]
             run.kill(signal.SIGTERM)
@@ -259,8 +257,8 @@ def test_D2_stdin_is_closed_then_sigterm_then_after_the_grace_sigkill(state_dir,
         assert "server exited with code 0" in log
     else:
         assert set(names) == {"up", "term after eof", "eof"}
-        assert "server was ended by signal 9 (Killed)" in log
-        times = dict(re.findall(r"(?m)^\S+T(\S+)Z launcher server (stopping|was ended)", log)[::-1])
+        assert "server " + system.ENDED in log
+        times = dict(re.findall(r"(?m)^\S+T(\S+)Z launcher server (stopping|was ended|exited)", log)[::-1])
         stop, end = (sum(float(x) * y for x, y in zip(t.split(":"), (3600, 60, 1)))
                      for t in sorted(times))
         assert (end - stop) % 86400 >= 0.399  # the grace was given
@@ -300,7 +298,7 @@ def test_D2_a_second_ctrl_c_ends_at_once(state_dir):
         run.expect("server stopping")
         run.kill(signal.SIGINT)
         assert run.wait() == 0
-        assert "signal 9" in run.output and "no process is left" in run.output
+        assert system.ENDED in run.output and "no process is left" in run.output
 
 
 # ---- D3: zombies ----
@@ -364,7 +362,7 @@ def test_D4_forty_starts_and_stops_leave_nothing(state_dir):
 
 
 def zombies_only():
-    return set(zombies_below(os.getpid())) == set(children_of(os.getpid()))
+    return IS_WINDOWS or set(zombies_below(os.getpid())) == set(children_of(os.getpid()))
 
 
 def test_D4_twenty_stops_in_the_middle_of_a_start(state_dir, tmp_path):
@@ -400,7 +398,7 @@ def test_D4_fds_do_not_grow_with_restarts(state_dir):
                 assert instance.cli("restart").status == 0
                 for _ in range(3):  # the command's own connection is gone after a turn of the loop
                     control.request("status")
-                counts.append(fd_count(run.pid))
+                counts.append(system.open_count(run.pid))
             assert len(set(counts[1:])) == 1, counts
         run.kill(signal.SIGTERM)
         assert run.wait() == 0

@@ -1,11 +1,9 @@
 """What holds the lock and the socket of an instance, as a daemon does, and says what a test tells it to."""
-import fcntl
 import json
 import os
 import socket
-import struct
 
-from harness import LIMIT
+from harness import LIMIT, own_pid, system
 from tether import identity
 
 
@@ -16,21 +14,16 @@ class FakeDaemon:
         self.stream = self.lines = None
         self.waiting = []
         os.mkdir(instance.directory, 0o700)
-        self.lock = os.open(os.path.join(instance.directory, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.fcntl(self.lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.settimeout(LIMIT)
-        self.listener.bind(os.path.join(instance.directory, "control.sock"))
-        self.listener.listen(room)
+        self.held = system.Daemon(instance.directory, room)
 
     def state(self, name):
-        return {"state": name, "version": "0.1.0", "daemon": identity(os.getpid()),
+        return {"state": name, "version": "0.1.0", "daemon": identity(own_pid()),
                 "server": {"state": name, "http_port": self.instance.http, "ws_port": self.instance.ws}}
 
     def accept(self):
         """Takes the next connection and hears its hello."""
         self.hang_up()
-        self.stream, _ = self.listener.accept()
+        self.stream = self.held.accept(LIMIT)
         self.stream.settimeout(LIMIT)
         self.lines = self.stream.makefile("r")
         return self.hear("hello")
@@ -63,7 +56,7 @@ class FakeDaemon:
             one = socket.socket(socket.AF_UNIX)
             one.setblocking(False)
             try:
-                one.connect(self.listener.getsockname())
+                one.connect(self.held.listener.getsockname())
             except BlockingIOError:
                 one.close()
                 return
@@ -72,7 +65,7 @@ class FakeDaemon:
     def make_room(self):
         """Comes to those who wait since `fill`, and they go."""
         while self.waiting:
-            self.listener.accept()[0].close()
+            self.held.accept(LIMIT).close()
             self.waiting.pop().close()
 
     def hang_up(self):
@@ -88,5 +81,4 @@ class FakeDaemon:
         self.hang_up()
         while self.waiting:
             self.waiting.pop().close()
-        self.listener.close()
-        os.close(self.lock)
+        self.held.close()

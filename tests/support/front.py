@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from harness import LIMIT, Process, children_of, wait_gone
+from harness import IS_WINDOWS, LIMIT, Process, children_of, system, wait_gone
 from tether import Instance
 
 STUB = [sys.executable, os.path.join(os.path.dirname(__file__), "mcp_stub.py")]
@@ -107,8 +107,8 @@ class Front(Process):
         self.last_id = 0
         self.errors = ""
         self.changed = threading.Condition()
-        self.popen = subprocess.Popen(argv, env=dict(os.environ, **(env or {})), stdin=subprocess.PIPE,
-                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.popen = system.popen(argv, env=dict(os.environ, **(env or {})), stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         self.pid = self.popen.pid
         self.output = ""
         self.reader = threading.Thread(target=self._read_lines, daemon=True)
@@ -222,7 +222,7 @@ class Scene:
         self.fronts = []
 
     def start(self, *options, command=STUB, **more):
-        argv = self.instance.argv("mcp", *self.instance.options, *options, *(["--", *command] if command else []))
+        argv = self.instance.argv("mcp", *self.instance.options, *options, *(["--", *system.command(command)] if command else []))
         front = Front(argv, self.env, **dict(self.more, **more))
         self.fronts.append(front)
         return front
@@ -243,8 +243,8 @@ class Scene:
             front.stop()
         self.instance.cli("stop", "--force")
         running = {process.pid for process in Process.running}
-        for pid in children_of(os.getpid()):  # a daemon that was about to end when it was asked to
-            if pid not in running:
+        for pid in children_of(os.getpid()) if not IS_WINDOWS else []:
+            if pid not in running:  # a daemon that was about to end when it was asked to
                 wait_gone(pid)
         self.observer.close()
 

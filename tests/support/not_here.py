@@ -5,6 +5,21 @@ form is tested by tests/wine."""
 
 SOCKET_OUTPUT = "programs of Windows get pipes, not sockets, as their standard output"
 LAUNCHER_SCRIPT = "what stands in for the launcher is a script of a Unix shell, which Windows does not start"
+SIGNALS = "a signal ends no program of Windows: each end is an exit code"
+NAMES = "names are UTF-16 there: none is without a meaning as text"
+SCRIPTS = "scripts have no interpreters, and files no bit for being executed; what counts is the name's ending"
+EXEC = "a program of Windows does not replace itself by another"
+HANDLES = "open files of others are not shown; what is handed down is tested by tests/wine/os_process.c"
+LINKS = "Wine follows links of Linux by itself; on Windows what is none is told by a flag (tests/wine/os_files.c)"
+USERS = "a test cannot become another user there; who may come in is tested by tests/wine/os_calls.c (G5)"
+BACKLOG = "clients of a pipe wait for an instance of it, in no queue that could be full (tests/wine/os_control.c)"
+ZOMBIES = "nobody has to wait for a process of Windows: there are no zombies, and no orphans to be collected"
+TERMINALS = "a program of Windows has a console, not a terminal of Linux, and nobody sees what stands there"
+GUARD = "there is no guard on Windows: the kernel ends the tree with the daemon (tests/wine/test_commands.py)"
+PRELOAD = "what makes allocations fail, one by one, is loaded by LD_PRELOAD"
+KERNEL = "it is about what an older kernel of Linux lacks or a sandbox forbids"
+NAMESPACES = "it needs pid and mount namespaces; numbers used again are told by the start (tests/wine/os_process.c)"
+HOLDERS = "Wine does not tell who holds a port; that it is named is tested by tests/wine/os_calls.c"
 
 NOT_HERE = {
     "engine/test_lives.py::test_A10_end_of_the_editor_waits_for_no_launcher_and_leaves_what_is_not_its_own":
@@ -21,9 +36,36 @@ NOT_HERE = {
     "engine/test_server.py::test_F8_launcher_gets_its_execute_permission_back": "Windows has no such permission",
     "engine/test_server.py::test_F8_launcher_that_says_what_no_launcher_says_is_a_failure": LAUNCHER_SCRIPT,
     "engine/test_server.py::test_F8_properties_become_the_flags_of_the_launcher": LAUNCHER_SCRIPT,
+    "process/test_guard_hindered.py": GUARD,
+    "process/test_memory.py": PRELOAD,
+    "process/test_sandbox.py": KERNEL,
+    "process/test_owner_liveness.py": NAMESPACES,
+    "process/test_two_users.py": USERS,
+    "process/test_doctor.py::test_another_tether_on_our_port_is_not_to_be_ended_but_stopped": HOLDERS,
+    "process/test_doctor.py::test_another_tether_in_the_usual_place_is_named_too": HOLDERS,
+    "process/test_doctor.py::test_a_server_of_no_tether_is_a_stranger_also_if_it_is_ours": HOLDERS,
+    "process/test_doctor.py::test_one_of_another_instance_in_the_same_place_is_a_stranger": HOLDERS,
+    "process/test_supervise.py::test_D1_run_does_not_wait_for_who_does_not_read[socket]": SOCKET_OUTPUT,
+    "process/test_supervise.py::test_D1_run_does_not_wait_for_who_does_not_read[terminal]": TERMINALS,
+    "process/test_supervise.py::test_D3_orphans_of_the_server_are_collected_while_it_runs": ZOMBIES,
+    "process/test_supervise.py::test_D3_no_zombie_stays_after_crashes_and_restarts": ZOMBIES,
+    "process/test_control.py::test_a_daemon_that_is_busy_for_a_moment_is_waited_for": BACKLOG,
+    "process/test_sessions.py::test_E1_another_user_is_refused": USERS,
+    "process/test_full_endpoint.py": BACKLOG,
+    "process/test_last_run.py::test_records_that_make_no_sense_are_ignored[last.json-link]": LINKS,
+    "process/test_last_run.py::test_records_that_make_no_sense_are_ignored[state.json-link]": LINKS,
+    "process/test_adopt.py::test_what_an_editor_left_open_does_not_live_on_in_the_daemon": HANDLES,
     "process/test_cli.py::test_what_follows_ends_with_its_reader[command0-socket]": SOCKET_OUTPUT,
     "process/test_cli.py::test_what_follows_ends_with_its_reader[command1-socket]": SOCKET_OUTPUT,
     "process/test_cli.py::test_what_follows_ends_with_its_reader[command2-socket]": SOCKET_OUTPUT,
+    "process/test_endings.py::test_D6_a_command_that_is_no_utf8_is_named_too": NAMES,
+    "process/test_endings.py::test_D6_what_cannot_be_executed_is_named_at_once[bad interpreter]": SCRIPTS,
+    "process/test_endings.py::test_D6_what_cannot_be_executed_is_named_at_once[not executable]": SCRIPTS,
+    "process/test_endings.py::test_D7_exit_status_and_signal_are_told_apart[--signal-9-was ended by signal 9 (Killed)]":
+        SIGNALS,
+    "process/test_endings.py::test_D7_exit_status_and_signal_are_told_apart"
+    "[--signal-11-was ended by signal 11 (Segmentation fault)]": SIGNALS,
+    "process/test_owner.py::test_A8_owner_whose_program_is_replaced_is_the_same": EXEC,
 }
 
 # Nobody has tried these there so far. Nothing is said of them.
@@ -45,34 +87,19 @@ NOT_YET = [
     "engine/test_tools_trust.py",
     "engine/test_tools_values.py",
     "mcp",
-    "process/test_last_run.py",
-    "process/test_endings.py",
-    "process/test_control.py",
-    "process/test_sessions.py",
-    "process/test_owner_environment.py",
-    "process/test_announce.py",
-    "process/test_adopt.py",
-    "process/test_owner.py",
     "process/test_command.py",
     "process/test_control_client.py",
-    "process/test_doctor.py",
     "process/test_drained.py",
     "process/test_front_ends.py",
     "process/test_front_own.py",
     "process/test_front_relay.py",
     "process/test_front_stranger.py",
     "process/test_front_survival.py",
-    "process/test_full_endpoint.py",
-    "process/test_guard_hindered.py",
     "process/test_hygiene.py",
-    "process/test_kill_table.py",
     "process/test_lost_place.py",
+    "process/test_machine.py",
     "process/test_many_sessions.py",
-    "process/test_memory.py",
-    "process/test_owner_liveness.py",
-    "process/test_printable.py",
     "process/test_replace.py",
-    "process/test_sandbox.py",
     "process/test_serve_http.py",
     "process/test_serve_input.py",
     "process/test_serve_limits.py",
@@ -84,11 +111,11 @@ NOT_YET = [
     "process/test_shortage.py",
     "process/test_soak.py",
     "process/test_sockets.py",
-    "process/test_supervise.py",
     "process/test_sweep_kill.py",
     "process/test_tree.py",
     "process/test_watch.py",
     "process/test_watchdog.py",
+    "process/test_printable.py::test_L4_what_an_older_daemon_says_is_made_printable_where_it_leaves",
 ]
 
 

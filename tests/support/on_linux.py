@@ -2,10 +2,12 @@
 
 on_windows.py has the same for programs of Windows; harness.py takes one of the two."""
 import errno
+import fcntl
 import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -24,6 +26,12 @@ SHOW_ENVIRONMENT = ["/usr/bin/env"]
 UNWAITED = "Z"  # the state of a process that has ended, as long as somebody could wait for it
 DEADLY = [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]  # what ends an editor at once, each in its own way
 KILLED = "was ended by signal 9 (Killed)"  # as the log words the end of who was killed
+ENDED = KILLED  # by the daemon, after the grace
+CANNOT_START = {"missing": "No such file or directory", "not in PATH": "No such file or directory",
+                "not executable": "Permission denied", "directory": "Permission denied",
+                "rubbish": "Exec format error", "bad interpreter": "No such file or directory",
+                "below a file": "Not a directory"}
+SLOWNESS = 1  # how much less of a thing is enough
 WHY_FULL = ": No space left on device"
 
 popen = subprocess.Popen
@@ -54,7 +62,7 @@ def settle():
 
 def native(path):
     """A path of ours, as the programs under test name it."""
-    return path
+    return str(path)
 
 
 def local(path):
@@ -144,6 +152,33 @@ def command_of(pid):
         return file.read().decode(errors="replace").split("\0")[:-1]
 
 
+def folder_of(pid):
+    return os.readlink("/proc/%d/cwd" % pid)
+
+
+def cpu_seconds(pid):
+    """How long a process has computed so far: what it takes does not depend on what else runs."""
+    with open("/proc/%d/stat" % pid) as file:
+        return sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
+def wakeups(pid):
+    """How often a process has gone to sleep, and so how often it was woken; not how often another
+    has taken its place on the processor."""
+    with open("/proc/%d/status" % pid) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
+
+
+def open_count(pid):
+    """How much a process has open."""
+    return len(os.listdir("/proc/%d/fd" % pid))
+
+
+def holder(pid):
+    """Of a port, as it is told."""
+    return "process %d " % pid
+
+
 def endpoint(directory):
     """Where the daemon of an instance listens, by its directory."""
     return os.path.join(directory, "control.sock")
@@ -155,6 +190,25 @@ def connect(path, limit):
     connection.settimeout(limit)
     connection.connect(path)
     return connection
+
+
+class Daemon:
+    """What a daemon holds: its lock, and where it listens."""
+
+    def __init__(self, directory, room):
+        self.lock = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.fcntl(self.lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(os.path.join(directory, "control.sock"))
+        self.listener.listen(room)
+
+    def accept(self, limit):
+        self.listener.settimeout(limit)
+        return self.listener.accept()[0]
+
+    def close(self):
+        self.listener.close()
+        os.close(self.lock)
 
 
 class Watched:

@@ -32,10 +32,15 @@ SHOW_ENVIRONMENT = ["cmd.exe", "/c", "set"]
 UNWAITED = "X"
 DEADLY = [signal.SIGKILL]
 KILLED = "exited with code 9"
+ENDED = "exited with code 1"  # by the daemon, after the grace
+CANNOT_START = dict.fromkeys(("missing", "not in PATH", "directory", "below a file"), "there is no such program")
+CANNOT_START["rubbish"] = "inappropriate file type or format"
+SLOWNESS = 20  # how much less of a thing is enough
 WHY_FULL = ""  # to the C library /dev/full is a console, which it writes to at once; why that failed is lost
 ENVIRONMENT = {"WINEDEBUG": "-all", "DISPLAY": "", "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
 ACTS = {signal.SIGKILL: "kill", signal.SIGSTOP: "suspend", signal.SIGCONT: "resume", signal.SIGTERM: "interrupt",
         signal.SIGINT: "interrupt"}
+STAYING = (["run"], ["mcp"], ["serve"])  # those that a person starts in a console
 OWN = ("winedevice", "plugplay", "svchost", "rpcss", "services", "explorer", "conhost", "wineboot")
 
 
@@ -55,7 +60,7 @@ SERVER = native(os.path.join(PROGRAMS, "server.exe"))
 NEWER = native(os.path.join(BUILT, "tests/tether-newer.exe"))
 STAND_IN = native(os.path.join(PROGRAMS, "stand_in.exe"))
 HOST = os.path.join(PROGRAMS, "host.exe")
-IDLE = [native(HOST), "idle"]
+IDLE, PEER, SESSION = ([native(HOST), word] for word in ("idle", "peer", "session"))
 ENGINE = native(os.environ["TETHER_ENGINE_WINDOWS"]) if os.environ.get("TETHER_ENGINE_WINDOWS") else ""
 
 
@@ -138,14 +143,14 @@ def read_line(connection):
 class _Popen:
     """As much of subprocess.Popen as tests use."""
 
-    def __init__(self, argv, env=None, cwd=None, stdin=None, stdout=None, stderr=None, console=False):
+    def __init__(self, argv, env=None, cwd=None, stdin=None, stdout=None, stderr=None):
         self.args, self.returncode = argv, None
         self.stdin = self.stdout = self.stderr = None
         words = [self._stream("stdin", stdin, "wb"), self._stream("stdout", stdout, "rb"),
                  "same" if stderr == subprocess.STDOUT else self._stream("stderr", stderr, "rb")]
         changes = _changes(os.environ if env is None else env)
         self.connection = host().request("run", subprocess.list2cmdline(argv), native(cwd) if cwd else "",
-                                         int(console), *words, *changes)
+                                         int(argv[1:2] in STAYING), *words, *changes)
         pid, self.start = read_line(self.connection).split()
         if pid == "error":
             self.connection.close()
@@ -223,7 +228,6 @@ def _changes(env):
 def popen(argv, **options):
     """A program of Windows, by its path there, or one of Linux."""
     if not is_windows(argv):
-        options.pop("console", None)
         return subprocess.Popen(argv, **options)
     return _Popen(argv, **options)
 
@@ -260,7 +264,7 @@ def own_pid():
 def identity(pid):
     """The process as it is named in messages: with its start time."""
     start = host().ask("start", pid)
-    if start == "gone":
+    if not start.isdigit():
         raise ProcessLookupError(pid)
     return {"pid": pid, "start": start}
 
@@ -285,8 +289,8 @@ def kill(pid, number=signal.SIGKILL):
 
 
 def state_of(pid):
-    """X for one that is gone, R for one that is there."""
-    return "X" if host().ask("start", pid) == "gone" else "R"
+    """X for one that is gone, Z for one that has ended but is held by somebody, R for one that lives."""
+    return {"gone": "X", "ended": "Z"}.get(host().ask("start", pid), "R")
 
 
 def _translate(words, env):
@@ -319,6 +323,33 @@ def command_of(pid):
     return [re.sub(r'(?<!\\)"', "", word).replace('\\"', '"') for word in words]
 
 
+def folder_of(pid):
+    return local(_words("folder", pid)[0]).rstrip("/")
+
+
+def cpu_seconds(pid):
+    """Nothing: Wine does not tell, and what a process costs under Wine is not what it costs on Windows."""
+    del pid
+    return 0.0
+
+
+def wakeups(pid):
+    """Nothing, as above."""
+    del pid
+    return 0
+
+
+def open_count(pid):
+    """How much a process has open."""
+    return int(host().ask("handles", pid))
+
+
+def holder(pid):
+    """Of a port, as it is told: Wine does not say who it is."""
+    del pid
+    return ""
+
+
 def endpoint(directory):
     """Where the daemon of an instance listens, by its directory."""
     value = 0xcbf29ce484222325
@@ -337,6 +368,32 @@ def connect(path, limit):
     return connection
 
 
+class Daemon:
+    """What a daemon holds: its lock, and where it listens."""
+
+    def __init__(self, directory, room):
+        del room  # one waits at a time
+        self.path = endpoint(directory)
+        self.lock = host().request("hold", native(os.path.join(directory, "lock")))
+        assert read_line(self.lock) == "ok"
+        self._wait()
+
+    def _wait(self):
+        self.waiting = host().request("accept", self.path)
+        assert read_line(self.waiting) == "waiting"
+
+    def accept(self, limit):
+        taken = self.waiting
+        taken.settimeout(limit)
+        assert read_line(taken) == "ok"
+        self._wait()
+        return taken
+
+    def close(self):
+        self.waiting.close()
+        self.lock.close()
+
+
 class Watched:
     """Processes held by what cannot be another's, so that their end can be told from a number used again."""
 
@@ -347,7 +404,7 @@ class Watched:
 
     def add(self, pid):
         start = host().ask("start", pid)
-        if start != "gone":
+        if start.isdigit():
             self.starts[pid] = start
 
     def pids(self):

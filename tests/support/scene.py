@@ -7,12 +7,12 @@ import select
 import sys
 import time
 
-from harness import BUILD, LIMIT, Process, children_of, descendants_of, describe, kill, reap_adopted, system, wait_gone
+from harness import BUILD, IS_WINDOWS, LIMIT, Process, children_of, descendants_of, describe, kill, reap_adopted, system, wait_gone
 
 NEWER = system.NEWER
 PROBE = os.path.join(BUILD, "linux." + os.uname().machine, "tests/programs/probe")
 environment_of, command_of, state_of = system.environment_of, system.command_of, system.state_of
-Watched = system.Watched
+Watched, cpu_seconds, wakeups = system.Watched, system.cpu_seconds, system.wakeups
 CLIENT = os.path.join(os.path.dirname(__file__), "session_client.py")
 
 
@@ -40,19 +40,6 @@ def stays(pid, seconds):
 def is_alive(pid):
     """Whether there is such a process that is not a zombie."""
     return state_of(pid) not in "ZX"
-
-
-def cpu_seconds(pid):
-    """How long a process has computed so far: what it takes does not depend on what else runs."""
-    with open("/proc/%d/stat" % pid) as file:
-        return sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
-
-
-def wakeups(pid):
-    """How often a process has gone to sleep, and so how often it was woken; not how often another
-    has taken its place on the processor."""
-    with open("/proc/%d/status" % pid) as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches"))
 
 
 def wait_asleep(pid):
@@ -122,7 +109,8 @@ class SessionProcess(Process):
     """A process that holds a session, as an editor would. Tell it "leave REASON" or "close"."""
 
     def __init__(self, path, role="editor"):
-        super().__init__([sys.executable, "-S", "-E", CLIENT, path, role], stdin=-1)
+        ours = [sys.executable, "-S", "-E", CLIENT]
+        super().__init__((ours if not IS_WINDOWS else system.SESSION) + [path, role], stdin=-1)
         self.expect("^(welcome|error) ")
 
     @property

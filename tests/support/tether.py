@@ -128,6 +128,10 @@ class Instance:
         return os.path.join(self.state_dir, self.name)
 
     @property
+    def endpoint(self):
+        return system.endpoint(self.directory)
+
+    @property
     def ports(self):
         return ["--http-port", str(self.http), "--ws-port", str(self.ws)]
 
@@ -155,7 +159,7 @@ class Instance:
         return json.loads(self.cli("status", "--json").output)
 
     def control(self):
-        return Control(system.endpoint(self.directory))
+        return Control(self.endpoint)
 
     def log(self, name="launcher.log"):
         with open(os.path.join(self.directory, name), errors="replace") as file:

@@ -19,6 +19,8 @@
 
 #define ELSEWHERE "or set TETHER_STATE_DIR to the absolute path of a directory of your own"
 
+const char os_path_separator = '/';
+
 bool posix_name_is_plain(const char *name) {
     return name && name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 &&
            strcmp(name, "..") != 0;

@@ -14,6 +14,8 @@
 
 #define ELSEWHERE "or set TETHER_STATE_DIR to the absolute path of a directory of your own"
 
+const char os_path_separator = '\\';
+
 int files_path(const struct os_dir *dir, const char *name, wchar_t **out) {
     size_t size = strlen(dir->path) + strlen(name) + 2;
     char *path = memory_zeroed(size);

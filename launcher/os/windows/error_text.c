@@ -5,7 +5,11 @@ int win_code(DWORD error) {
     switch (error) {
     case ERROR_ACCESS_DENIED: /* libuv has UV_EPERM */
     case ERROR_PRIVILEGE_NOT_HELD:
+    case 740: /* ERROR_ELEVATION_REQUIRED, which mingw lacks */
         return UV_EACCES;
+    case ERROR_BAD_EXE_FORMAT:
+    case ERROR_EXE_MACHINE_TYPE_MISMATCH:
+        return UV_EFTYPE;
     case ERROR_PIPE_BUSY:
         return UV_EAGAIN;
     case ERROR_CANT_RESOLVE_FILENAME:

@@ -263,7 +263,8 @@ static int start_found(struct os_tree *tree, const struct os_tree_spec *spec,
     if (rc == 0)
         rc = start_in_job(tree, spec, program, command_line, &started);
     if (rc < 0)
-        return error_set(err, rc, "cannot start %s: %s", spec->words[0], os_error_text(rc).text);
+        return error_set(err, rc, "cannot start %s: %s%s", spec->words[0], os_error_text(rc).text,
+                         rc == UV_EFTYPE ? "; check that it is a program for this system" : "");
     CloseHandle(started.hThread);
     tree->root = started.hProcess;
     tree->identity.pid = started.dwProcessId;

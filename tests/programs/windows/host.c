@@ -15,10 +15,13 @@
  * exit code. A stream is the number of one, "null", "same" (as standard output), or a path.
  *                                     NAME=VALUE is set, NAME alone is removed
  *     kill|suspend|resume|interrupt PID      "ok", or "gone"
- *     start PID                       when it was created; "gone" if it is not alive
- *     await MS PID                    "gone", or "there" when the time is over
- *     environment|command PID         its words, each with a NUL behind it
- *     connect PIPE                    "ok", and the connection is the pipe's from then on */
+ *     start PID                       when it was created; "ended", or "gone" if nobody holds it
+ * any more await MS PID                    "gone", or "there" when the time is over
+ *     environment|command|folder PID  its words, each with a NUL behind it
+ *     connect PIPE                    "ok", and the connection is the pipe's from then on
+ *     accept PIPE                     the same from the other side: "ok" as soon as somebody has
+ * come hold FILE                       "ok"; it is open and shared with nobody as long as the
+ * connection */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -257,7 +260,7 @@ static bool start(wchar_t *line, const wchar_t *folder, bool console, wchar_t *e
                                               .hStdInput = handles[0],
                                               .hStdOutput = handles[1],
                                               .hStdError = handles[2]}};
-    size_t count = handles[2] == handles[1] ? 2 : 3, size = 0;
+    size_t count = handles[1] == handles[0] ? 1 : handles[2] == handles[1] ? 2 : 3, size = 0;
     InitializeProcThreadAttributeList(NULL, 1, 0, &size);
     startup.lpAttributeList = malloc(size);
     if (!startup.lpAttributeList)
@@ -382,10 +385,22 @@ static void answer_self(SOCKET to) {
 static void answer_start(SOCKET to, const char *pid) {
     HANDLE process = open_process(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, pid);
     char text[32] = "gone\n";
-    if (process && WaitForSingleObject(process, 0) != WAIT_OBJECT_0)
+    if (process && WaitForSingleObject(process, 0) == WAIT_OBJECT_0)
+        snprintf(text, sizeof text, "ended\n");
+    else if (process)
         snprintf(text, sizeof text, "%" PRIu64 "\n", start_of(process));
     if (process)
         CloseHandle(process);
+    answer(to, text);
+}
+
+static void answer_handles(SOCKET to, const char *pid) {
+    HANDLE process = open_process(PROCESS_QUERY_INFORMATION, pid);
+    char text[32];
+    DWORD count = 0;
+    if (process && GetProcessHandleCount(process, &count))
+        CloseHandle(process);
+    snprintf(text, sizeof text, "%lu\n", count);
     answer(to, text);
 }
 
@@ -397,8 +412,9 @@ static void answer_await(SOCKET to, const char *ms, const char *pid) {
     answer(to, there ? "there\n" : "gone\n");
 }
 
-/* What stands in the process's parameters: the command line as one word, or the environment. */
-static void answer_parameters(SOCKET to, const char *pid, bool environment) {
+/* What stands in the process's parameters: the environment, or a text as one word. */
+static void answer_parameters(SOCKET to, const char *pid, const char *what) {
+    bool environment = strcmp(what, "environment") == 0;
     HANDLE process = open_process(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, pid);
     PROCESS_BASIC_INFORMATION basic;
     char *parameters = NULL, *at = NULL;
@@ -412,7 +428,8 @@ static void answer_parameters(SOCKET to, const char *pid, bool environment) {
         ReadProcessMemory(process, parameters + 0x80, &at, 8, &got);
         ReadProcessMemory(process, parameters + 0x3f0, &size, 8, &got);
     } else if (parameters) {
-        ReadProcessMemory(process, parameters + 0x70, &line, sizeof line, &got);
+        ReadProcessMemory(process, parameters + (strcmp(what, "command") == 0 ? 0x70 : 0x38), &line,
+                          sizeof line, &got);
         at = (char *)line.Buffer;
         size = line.Length;
     }
@@ -460,6 +477,60 @@ static bool answer_connect(SOCKET to, const char *name) {
     return true;
 }
 
+/* Waits until the other end of this connection is closed, or the event is there: true. */
+static bool is_there_first(HANDLE event, SOCKET connection) {
+    WSAEVENT closed = WSACreateEvent();
+    HANDLE either[] = {event, closed};
+    u_long waiting = 0;
+    WSAEventSelect(connection, closed, FD_CLOSE);
+    bool first = WaitForMultipleObjects(2, either, FALSE, INFINITE) == WAIT_OBJECT_0;
+    WSAEventSelect(connection, NULL, 0);
+    ioctlsocket(connection, FIONBIO, &waiting);
+    WSACloseEvent(closed);
+    return first;
+}
+
+static bool answer_accept(SOCKET to, const char *name) {
+    wchar_t *path = wide(name);
+    OVERLAPPED overlapped = {.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL)};
+    struct passage *passage = calloc(1, sizeof *passage);
+    if (!passage)
+        give_up("memory");
+    passage->socket = to;
+    passage->pipe =
+        CreateNamedPipeW(path, PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED, PIPE_TYPE_BYTE,
+                         PIPE_UNLIMITED_INSTANCES, PIPE_BYTES, PIPE_BYTES, 0, NULL);
+    free(path);
+    if (passage->pipe == INVALID_HANDLE_VALUE)
+        give_up("pipe");
+    answer(to, "waiting\n");
+    if (!ConnectNamedPipe(passage->pipe, &overlapped) && GetLastError() == ERROR_PIPE_CONNECTED)
+        SetEvent(overlapped.hEvent);
+    bool there = is_there_first(overlapped.hEvent, to);
+    if (!there) {
+        CancelIoEx(passage->pipe, &overlapped);
+        CloseHandle(passage->pipe);
+        free(passage);
+    }
+    CloseHandle(overlapped.hEvent);
+    if (there) {
+        answer(to, "ok\n");
+        pass_both(passage);
+    }
+    return there;
+}
+
+static void answer_hold(SOCKET to, const char *name) {
+    wchar_t *path = wide(name);
+    char byte;
+    HANDLE file = CreateFileW(path, GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_ALWAYS, 0, NULL);
+    free(path);
+    answer(to, file == INVALID_HANDLE_VALUE ? "gone\n" : "ok\n");
+    while (recv(to, &byte, 1, 0) > 0)
+        ;
+    CloseHandle(file);
+}
+
 /* ---- requests ---- */
 
 static bool receive(SOCKET from, char *data, uint32_t length) {
@@ -487,12 +558,19 @@ static bool carry_out(SOCKET to, char **words, size_t count) {
         answer_run(to, words);
     } else if (strcmp(words[0], "start") == 0 && count == 2) {
         answer_start(to, words[1]);
+    } else if (strcmp(words[0], "handles") == 0 && count == 2) {
+        answer_handles(to, words[1]);
     } else if (strcmp(words[0], "await") == 0 && count == 3) {
         answer_await(to, words[1], words[2]);
     } else if (strcmp(words[0], "connect") == 0 && count == 2) {
         return answer_connect(to, words[1]);
-    } else if (strcmp(words[0], "environment") == 0 || strcmp(words[0], "command") == 0) {
-        answer_parameters(to, words[1], words[0][0] == 'e');
+    } else if (strcmp(words[0], "accept") == 0 && count == 2) {
+        return answer_accept(to, words[1]);
+    } else if (strcmp(words[0], "hold") == 0 && count == 2) {
+        answer_hold(to, words[1]);
+    } else if (strcmp(words[0], "environment") == 0 || strcmp(words[0], "command") == 0 ||
+               strcmp(words[0], "folder") == 0) {
+        answer_parameters(to, words[1], words[0]);
     } else {
         answer_act(to, words[0], words[1]);
     }
@@ -568,7 +646,7 @@ static DWORD WINAPI show_pipe(void *context) {
 static void peer_connect(const char *name) {
     peer_pipe = connect_pipe(name);
     if (peer_pipe == INVALID_HANDLE_VALUE) {
-        say("refused\n", 8);
+        say("refused 0\n", 10);
         return;
     }
     say("connected\n", 10);
@@ -583,17 +661,22 @@ static void peer_send(const char *text) {
     CloseHandle(overlapped.hEvent);
 }
 
-/* A child that has the pipe open, too. */
+static void peer_close(void) {
+    CancelIoEx(peer_pipe, NULL);
+    CloseHandle(peer_pipe);
+}
+
+/* A child that has the pipe open, too, and nothing else. */
 static void peer_fork(void) {
-    char self[MAX_PATH], line[MAX_PATH + 40];
-    STARTUPINFOA startup = {.cb = sizeof startup};
+    wchar_t self[MAX_PATH], line[MAX_PATH + 40];
+    char text[40];
+    HANDLE handles[] = {inheritable(peer_pipe), peer_pipe, peer_pipe};
     PROCESS_INFORMATION child = {0};
-    GetModuleFileNameA(NULL, self, sizeof self);
-    snprintf(line, sizeof line, "\"%s\" idle", self);
-    inheritable(peer_pipe);
-    CreateProcessA(NULL, line, NULL, NULL, TRUE, DETACHED_PROCESS, NULL, NULL, &startup, &child);
-    snprintf(line, sizeof line, "forked %lu\n", child.dwProcessId);
-    say(line, (DWORD)strlen(line));
+    GetModuleFileNameW(NULL, self, MAX_PATH);
+    _snwprintf(line, MAX_PATH + 40, L"\"%ls\" idle", self);
+    start(line, L"", false, NULL, handles, &child);
+    snprintf(text, sizeof text, "forked %lu\n", child.dwProcessId);
+    say(text, (DWORD)strlen(text));
 }
 
 /* Says on the pipe what it reads after "send ", and prints what the pipe says. */
@@ -606,11 +689,84 @@ static int be_a_peer(char *name) {
         else if (strncmp(line, "connect", 7) == 0)
             peer_connect(path);
         else if (strncmp(line, "close", 5) == 0)
-            CancelIoEx(peer_pipe, NULL), CloseHandle(peer_pipe);
+            peer_close();
         else if (strncmp(line, "fork", 4) == 0)
             peer_fork();
         else if (strncmp(line, "send ", 5) == 0)
             peer_send(line + 5);
+    }
+    return 0;
+}
+
+/* ---- a session ---- */
+
+static DWORD read_pipe(HANDLE pipe, char *bytes, DWORD size) {
+    OVERLAPPED overlapped = {.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL)};
+    DWORD count = 0;
+    if (!finish(pipe, &overlapped, ReadFile(pipe, bytes, size, NULL, &overlapped), &count))
+        count = 0;
+    CloseHandle(overlapped.hEvent);
+    return count;
+}
+
+static DWORD WINAPI drop_messages(void *context) {
+    static char bytes[PIPE_BYTES];
+    while (read_pipe((HANDLE)context, bytes, sizeof bytes) > 0)
+        ;
+    say("closed\n", 7);
+    return 0;
+}
+
+/* The text behind `key` up to the next quotation mark. */
+static void value_of(const char *line, const char *key, char *out, size_t size) {
+    const char *at = strstr(line, key);
+    at = at ? at + strlen(key) : "-";
+    snprintf(out, size, "%.*s", (int)strcspn(at, "\""), at);
+}
+
+static void say_hello(const char *name, const char *role) {
+    static char line[PIPE_BYTES];
+    char text[512], kind[32], more[64];
+    size_t length = 0;
+    peer_pipe = connect_pipe(name);
+    if (peer_pipe == INVALID_HANDLE_VALUE)
+        exit(1);
+    if (strcmp(role, "anonymous") == 0)
+        snprintf(text, sizeof text, "{\"type\":\"status\",\"id\":1}\n");
+    else
+        snprintf(
+            text, sizeof text,
+            "{\"type\":\"hello\",\"protocol\":1,\"role\":\"%s\",\"version\":\"0.0.1\",\"pid\":%lu,"
+            "\"start\":\"%" PRIu64 "\",\"project\":\"/projects/%lu\"}\n",
+            role, GetCurrentProcessId(), start_of(GetCurrentProcess()), GetCurrentProcessId());
+    peer_send(text);
+    while (length < sizeof line - 1 && read_pipe(peer_pipe, line + length, 1) == 1 &&
+           line[length] != '\n')
+        length++;
+    line[length] = '\0';
+    value_of(line, "\"type\":\"", kind, sizeof kind);
+    bool good = strcmp(kind, "welcome") == 0 || strcmp(kind, "status") == 0;
+    value_of(line, good ? "\"session\":\"" : "\"code\":\"", more, sizeof more);
+    snprintf(text, sizeof text, "%s %s\n", good ? "welcome" : "error", more);
+    say(text, (DWORD)strlen(text));
+    start_thread(drop_messages, peer_pipe, NULL);
+}
+
+static int hold_session(const char *name, const char *role) {
+    char line[256], text[300];
+    say_hello(name, role);
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        if (strncmp(line, "leave ", 6) == 0) {
+            snprintf(text, sizeof text, "{\"type\":\"leave\",\"reason\":\"%s\"}\n", line + 6);
+            peer_send(text);
+        } else if (strcmp(line, "hello") == 0) {
+            say_hello(name, role);
+        } else if (strcmp(line, "close") == 0) {
+            peer_close();
+        }
+        snprintf(text, sizeof text, "done %s\n", line);
+        say(text, (DWORD)strlen(text));
     }
     return 0;
 }
@@ -631,6 +787,8 @@ int main(int argc, char **argv) {
         return interrupt(argv[2]);
     if (argc == 3 && strcmp(argv[1], "peer") == 0)
         return be_a_peer(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "session") == 0)
+        return hold_session(argv[2], argv[3]);
     WSAStartup(MAKEWORD(2, 2), &data);
     return listen_for_requests();
 }

@@ -210,12 +210,9 @@ static bool is_to_end(void) {
     return find_option(options, "--exit") != NULL;
 }
 
-static void put(const char *data, size_t length);
-
 static BOOL WINAPI on_console(DWORD event) {
     (void)event;
     if (!is_deaf()) {
-        put("interrupted\n", strlen("interrupted\n"));
         Sleep((DWORD)number_option(options, "--term-delay-ms"));
         ExitProcess(0);
     }
@@ -243,6 +240,8 @@ static void start_thread(LPTHREAD_START_ROUTINE fn, void *context) {
         exit(1);
     CloseHandle(thread);
 }
+
+static void put(const char *data, size_t length);
 
 static LRESULT CALLBACK on_window(HWND window, UINT message, WPARAM word, LPARAM detail) {
     if (message == WM_CLOSE) {
@@ -359,10 +358,37 @@ static void listen_on(long port) {
     listeners[listener_count++] = listener;
 }
 
+static void take_listeners(void) {
+    const char *handles = getenv("TETHER_LISTEN_HANDLES");
+    char *end = NULL;
+    if (!handles) {
+        fprintf(stderr, "server: no sockets were handed down to this process\n");
+        exit(EXIT_NO_SOCKETS);
+    }
+    for (const char *at = handles; *at && listener_count < MAX_LISTENERS;
+         at = *end ? end + 1 : end) {
+        listeners[listener_count] = (SOCKET)strtoull(at, &end, 10);
+        SetHandleInformation((HANDLE)listeners[listener_count++], HANDLE_FLAG_INHERIT, 0);
+    }
+}
+
+static void notify_ready(void) {
+    const char *name = getenv("TETHER_READY_EVENT");
+    HANDLE event = name ? OpenEventA(EVENT_MODIFY_STATE, FALSE, name) : NULL;
+    if (!event || !SetEvent(event)) {
+        fprintf(stderr, "server: no usable TETHER_READY_EVENT\n");
+        exit(1);
+    }
+    CloseHandle(event);
+}
+
 static void become_ready(void) {
     static const char *const ports[][2] = {{"--http", "TETHER_HTTP_PORT"},
                                            {"--ws", "TETHER_WS_PORT"}};
-    for (int i = 0; i < 2; i++) {
+    bool handed_down = find_option(options, "--listen-fds");
+    if (handed_down)
+        take_listeners();
+    for (int i = 0; i < 2 && !handed_down; i++) {
         const char *given = text_of(options, ports[i][0]);
         long port = number_of(given ? given : getenv(ports[i][1]), 0);
         if (port > 0)
@@ -370,6 +396,8 @@ static void become_ready(void) {
     }
     if (find_option(options, "--hold-socket-child"))
         start_self("--idle", CREATE_NEW_PROCESS_GROUP | DETACHED_PROCESS, true, false);
+    if (find_option(options, "--notify"))
+        notify_ready();
 }
 
 static void answer_all(void) {
@@ -397,12 +425,10 @@ static void suspend_self(void) {
 }
 
 static void refuse_what_there_is_not(void) {
-    static const char *const unknown[] = {"--notify", "--listen-fds", "--signal"};
-    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
-        if (find_option(options, unknown[i])) {
-            fprintf(stderr, "server: there is no %s on Windows\n", unknown[i]);
-            exit(EXIT_USAGE);
-        }
+    if (find_option(options, "--signal")) {
+        fprintf(stderr, "server: there is no --signal on Windows\n");
+        exit(EXIT_USAGE);
+    }
 }
 
 /* What children are started with. */
