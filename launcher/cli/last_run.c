@@ -1,7 +1,7 @@
 #include "last_run.h"
 
 #include <stdio.h>
-#include <time.h>
+#include <uv.h>
 
 #include "client.h"
 #include "daemon/place.h"
@@ -51,12 +51,14 @@ json_t *last_run(const struct options *options) {
 }
 
 static void add_when(struct buffer *out, const json_t *last) {
-    int64_t ended = message_number(last, "ended", -1), now = (int64_t)time(NULL);
+    int64_t ended = message_number(last, "ended", -1);
+    uv_timeval64_t now; /* as it was recorded: time() is up to a tick behind */
+    uv_gettimeofday(&now);
     buffer_add_literal(out, "ended");
-    if (ended < 0 || ended > now) /* a clock that was put back */
+    if (ended < 0 || ended > now.tv_sec) /* a clock that was put back */
         return;
     buffer_add_char(out, ' ');
-    status_text_duration(out, (now - ended) * 1000);
+    status_text_duration(out, (now.tv_sec - ended) * 1000);
     buffer_add_literal(out, " ago");
 }
 
