@@ -97,8 +97,13 @@ class Started:
                 return int(entry)
         raise RuntimeError("no daemon of this instance")
 
+    def kill_owner(self):
+        """How many ticks it takes until both ports can be had. Once: a pid is soon another's."""
+        owner, self.owner = self.owner, 0
+        return int(self.bench.wine.ask("free", owner, self.it.http, self.it.ws)[0])
+
     def end(self):
-        self.bench.wine.ask("free", self.owner, self.it.http, self.it.ws)
+        self.kill_owner()
         left = self.bench.wine.left_of(self.bench.wine.find("tether.exe", "server.exe"))
         if left:
             raise RuntimeError("still there: %s\n%s" % (left, self.it.log()))
@@ -111,7 +116,7 @@ def row_owner(bench):
 
         def trial(kind, grace_ms=grace_ms):
             started = Started(bench, kind, grace_ms)
-            took = bench.ms(int(bench.wine.ask("free", started.owner, started.it.http, started.it.ws)[0]))
+            took = bench.ms(started.kill_owner())
             started.end()
             return took
 

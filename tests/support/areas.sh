@@ -84,7 +84,7 @@ run_pytest_file() {
     if (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 \
         TETHER_TEST_COUNTS="$BUILD/logs/lanes/${file//\//-}" TETHER_TEST_SKIPS="$SKIPS" \
         TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
-        TETHER_NODE="$NODE_PACKAGES" \
+        TETHER_NODE="$NODE_PACKAGES" TETHER_WINDOWS_NODE="$WINDOWS_NODE/package/bin/node.exe" \
         "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin \
         --basetemp="$BUILD/tmp/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1; then
         printf '%s: %s\n' "$file" "$(tail -n 1 "$log")" >&2
@@ -293,6 +293,7 @@ prepare_areas() {
     for area in "$@"; do
         if [ "$area" = process ]; then with_cache_lock nginx fetch_nginx; fi
         if [ "$area" = mcp ] || [ "$area" = windows ]; then with_cache_lock node fetch_node_packages; fi
+        if [ "$area" = windows ]; then with_cache_lock windows-node fetch_windows_node; fi
         if [ "$area" = windows ]; then cmd_build platform=windows; fi
     done
 }

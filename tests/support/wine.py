@@ -160,6 +160,10 @@ class WineInstance(Instance):
     def run(self, *options, command=(windows_path(SERVER),), env=None, **more):
         return super().run(*options, command=command, env=env, **more)
 
+    def follow(self):
+        """`tether logs -f`, from the end on."""
+        return Process(self.argv("logs", "-f", "-n", 1), self.env)
+
     def watch(self):
         """`tether status --json --watch`, read line by line."""
         return Watch(self)

@@ -363,7 +363,8 @@ static int child_is_interrupted(void) {
                    ? 7
                    : 24;
     os_tree_kill(run.tree);
-    uv_run(&run.loop, UV_RUN_DEFAULT);
+    while (!run.emptied)
+        uv_run(&run.loop, UV_RUN_ONCE);
     run_close(&run);
     return code;
 }

@@ -1,5 +1,6 @@
 """Every command of tether.exe, on real processes and ports, under Wine. Rows G1, G2, G4, G6, G7."""
 import json
+import os
 import shutil
 import socket
 import threading
@@ -159,6 +160,19 @@ def test_G1_the_log_is_shown(instance):
     assert "server up pid %d" % instance.result["server_pid"] in shown.output
 
 
+def test_G1_logs_are_rotated_while_somebody_follows_them(instance):
+    """More than the three files of a megabyte each that are kept; a reader misses nothing of the end."""
+    instance.launch(command=(windows_path(SERVER), "flood", "3000"))
+    with instance.follow() as follower:
+        follower.expect("server up")
+        assert instance.cli("restart").status == 0
+        follower.expect("flood over")
+    sizes = {name: os.path.getsize(os.path.join(instance.directory, name))
+             for name in os.listdir(instance.directory) if name.startswith("server.log")}
+    assert sorted(sizes) == ["server.log", "server.log.1", "server.log.2"]
+    assert max(sizes.values()) <= 1 << 20 < sum(sizes.values())
+
+
 def test_G1_doctor_and_sweep_tell_what_is_there(instance):
     instance.launch()
     report = json.loads(instance.cli("doctor", "--json").output.splitlines()[-1])
@@ -204,6 +218,34 @@ def test_G4_a_server_that_hears_nothing_is_ended_after_the_grace(instance):
     instance.cli("stop")
     instance.wait_end()
     assert "server exited with code 1" in instance.log()
+    assert instance.ports_are_free()
+
+
+NODE_SERVER = """
+const [how] = process.argv.slice(2);
+for (const name of ["TETHER_HTTP_PORT", "TETHER_WS_PORT"])
+    require("http").createServer((_, answer) => answer.end("node")).listen(process.env[name], "127.0.0.1");
+const leave = (why) => process.stdout.write("asked by " + why + "\\n", () => process.exit(0));
+if (how === "input") { process.stdin.resume(); process.stdin.on("end", () => leave("input")); }
+process.on("SIGINT", () => how === "interrupt" && leave("interrupt"));
+"""
+
+
+@pytest.mark.parametrize("how", ["input", "interrupt"])
+def test_G4_a_server_of_Node_ends_in_order(instance, tmp_path, how):
+    node = os.environ.get("TETHER_WINDOWS_NODE", "")
+    if not os.path.exists(node):
+        pytest.skip("Node.js for Windows is fetched by `./dev test windows`")
+    script = tmp_path / "server.js"
+    script.write_text(NODE_SERVER)
+    result = instance.launch("--stop-grace-ms", 20000, command=(windows_path(node), windows_path(script), how),
+                             env={"NODE_SKIP_PLATFORM_CHECK": "1"})
+    assert result["result"] == "started", result
+    assert http_get(instance.http)[1].endswith(b"node")
+    instance.cli("stop")
+    instance.wait_end()
+    assert "asked by " + how in instance.log("server.log")
+    assert "server exited with code 0" in instance.log()
     assert instance.ports_are_free()
 
 

@@ -58,10 +58,18 @@ class Scene:
                    text in self.it.log(), "the log says " + text, limit=LIMIT)
 
     def pid_of(self, victim):
+        """None if it is not there: its pid may be another's."""
         if victim == "daemon":
             said = self.it.log().split(", process ") if os.path.isdir(self.it.directory) else []
-            return int(said[1].split(",")[0]) if len(said) > 1 else None
-        return self.owner if victim == "owner" else self.server
+            pid = int(said[1].split(",")[0]) if len(said) > 1 else None
+        else:
+            pid = self.server
+        return pid if pid in self.wine.find(*PROGRAMS) else None
+
+    def kill_owner(self):
+        """Once: a pid is soon another's."""
+        owner, self.owner = self.owner, None
+        return bool(owner) and self.wine.ask("kill", owner) == ["ok"]
 
     def strike(self, victim):
         """Kills the victim, if it is there at this moment."""
@@ -69,6 +77,8 @@ class Scene:
         if victim == "launcher":
             self.hit = self.launcher.popen.poll() is None
             self.launcher.popen.kill()
+        elif victim == "owner":
+            self.hit = self.kill_owner()
         else:
             pid = self.pid_of(victim)
             self.hit = bool(pid) and self.wine.ask("kill", pid) == ["ok"]
@@ -158,7 +168,7 @@ def when_the_tree_is_being_killed(scene, victim):
 
 def after_the_owner(scene, victim):
     scene.launch()
-    scene.wine.kill(scene.owner)
+    scene.kill_owner()
     scene.strike(victim)
 
 
@@ -220,7 +230,7 @@ def test_F9_G2_kill(instance, wine, tmp_path, step, victim):
         step(scene, victim)
         HITS[step, victim] = scene.hit
         assert scene.hit or (step, victim) not in CERTAIN
-        wine.ask("kill", scene.owner)
+        scene.kill_owner()
         scene.launcher.popen.wait(LIMIT)  # CHECKS, from here on
         if scene.command:
             scene.command.popen.wait(LIMIT)
@@ -230,7 +240,7 @@ def test_F9_G2_kill(instance, wine, tmp_path, step, victim):
         print("offset %.1f ms\n%s" % (offset * 1000, instance.log() if os.path.isdir(instance.directory) else ""))
         raise
     finally:
-        wine.ask("kill", scene.owner)
+        scene.kill_owner()
         for process in (scene.launcher, scene.command):
             if process:
                 process.stop()

@@ -2,11 +2,13 @@
  * It stands alone, so that a fault of Tether's cannot hide in shared code.
  *
  *     server [say TEXT] [report FILE] [escape FILE] [foster FILE] [few FILE] [deaf] [no-input]
- *            [window] [stamp FILE] [exit CODE MS]
+ *            [window] [stamp FILE] [flood LINES] [exit CODE MS]
  *
  * It listens on TETHER_HTTP_PORT and TETHER_WS_PORT, answers every connection with its pid, and
  * ends with 0 when its input ends or it is interrupted; `deaf` takes no notice of either,
  * and `no-input` none of its input. With `window` it has one, and ends when that is closed. */
+#include <fcntl.h>
+#include <io.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,6 +251,12 @@ int main(int argc, char **argv) {
             report(argv[++i]);
         } else if (strcmp(argv[i], "escape") == 0 && i + 1 < argc) {
             escape(argv[++i], false);
+        } else if (strcmp(argv[i], "flood") == 0 && i + 1 < argc) {
+            _setmode(_fileno(stdout), _O_BINARY); /* or the C library writes it in small pieces */
+            setvbuf(stdout, NULL, _IOFBF, 65536);
+            for (long line = strtol(argv[++i], NULL, 10); line > 0; line--)
+                printf("%0999ld\n", line);
+            puts("flood over");
         } else if (strcmp(argv[i], "stamp") == 0 && i + 1 < argc) {
             stamp(argv[++i]);
         } else if (strcmp(argv[i], "few") == 0 && i + 1 < argc) {
