@@ -24,7 +24,8 @@ func _enter_tree() -> void:
 	if not ClassDB.class_exists(&"TetherServer"):
 		# Told in one plain sentence; to name the class in the code would be a parse error instead.
 		push_error("Tether: the extension is not loaded. Is there a library for this system in ",
-				"res://addons/tether/bin? Restart the editor after putting it there.")
+				"res://addons/tether/bin? Restart the editor after putting it there. On Windows, one editor at ",
+				"a time can load it out of the same project.")
 		return
 	if _is_for_a_person():
 		_set_up(ClassDB.instantiate(&"TetherServer"))
