@@ -73,11 +73,13 @@ def all_of(it, result):
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)], ids=["daemon first", "server first"])
 def test_A8_L5_after_a_long_sleep_all_is_as_it_was(state_dir, order):
     """Longer than every limit that there is. Nothing that lives is taken for dead or silent."""
-    limits = ["--grace-ms", 100, "--sweep-ms", 100, "--ready-timeout-ms", 1000, "--idle-limit-ms", 500,
+    limits = ["--grace-ms", 100, "--sweep-ms", 100, "--ready-timeout-ms", 1000, "--idle-limit-ms", 2000,
               "--stop-grace-ms", 100, "--poll-ms", 100]
     with start_owner() as owner, Instance(state_dir, *limits) as it:
         result = it.launch("--owner-pid", owner.pid)
-        with SessionProcess(it.directory + "/control.sock") as editor:
+        with it.control():  # somebody is there until the editor is, however long that takes
+            editor = SessionProcess(it.directory + "/control.sock")
+        with editor:
             assert editor.welcomed
             pids = all_of(it, result)
             for pid in pids:
