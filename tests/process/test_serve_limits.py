@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -72,6 +73,26 @@ def test_F7_one_connection_too_many(server):
                 http.close()
         editor.say(call, "was there all the time")
         assert calling.answer().json["result"]["content"][0]["text"] == "was there all the time"
+
+
+def unread(port):
+    """How much the server has written that the system holds for clients who do not read it."""
+    with open("/proc/net/tcp") as file:
+        rows = [line.split() for line in file.readlines()[1:]]
+    return max(int(row[4].split(":")[0], 16) for row in rows if int(row[1].split(":")[1], 16) == port)
+
+
+def test_L5_who_pipelines_and_does_not_read_is_stopped_early(server):
+    """What the system would take for one of them is answers to a hundred thousand requests."""
+    with server.http_connection() as http:
+        http.socket.setblocking(False)
+        while select.select([], [http.socket], [], 0.5)[1]:
+            with contextlib.suppress(BlockingIOError):
+                http.send(get(server) * 100)
+        assert 0 < unread(server.http) <= 256 * 1024
+    with server.http_connection() as newcomer:
+        newcomer.send(get(server))
+        assert newcomer.answer().status == 200
 
 
 def test_L5_requests_without_their_bodies_shut_nobody_out(server):

@@ -9,8 +9,9 @@
 
 enum {
     BACKLOG = 511,
-    FRESH_MS = 1000, /* while draining: for the first request of a connection */
-    BETWEEN_MS = 50, /* and for a further one */
+    FRESH_MS = 1000,          /* while draining: for the first request of a connection */
+    BETWEEN_MS = 50,          /* and for a further one */
+    WRITTEN_MOST = 64 * 1024, /* what the system keeps of it; it takes twice that */
     LINGER_MOST = 1024 * 1024,
 };
 
@@ -290,6 +291,7 @@ static void begin_connection(struct http_connection *connection) {
 }
 
 static void on_connection(uv_stream_t *listener, int status) {
+    int room = WRITTEN_MOST;
     struct http_server *server = listener->data;
     struct http_connection *connection, *spare;
     if (status < 0)
@@ -316,6 +318,7 @@ static void on_connection(uv_stream_t *listener, int status) {
         return;
     }
     uv_tcp_nodelay(&connection->tcp, 1);
+    uv_send_buffer_size((uv_handle_t *)&connection->tcp, &room);
     begin_connection(connection);
 }
 
