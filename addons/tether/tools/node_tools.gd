@@ -62,7 +62,7 @@ func get_tools() -> Array[Dictionary]:
 				"description": "Copies a node with all below it and puts the copy beside it (or into another parent).",
 				"input": Schema.object({"path": path, "parent": Schema.text("The copy's parent; by default the same."),
 					"name": Schema.text("The copy's name.", "")}, ["path"])},
-		{"name": "node_call", "destructive": true, "call": _call_method,
+		{"name": "node_call", "destructive": true, "open_world": true, "call": _call_method,
 				"description": "Calls a method of a node in the editor. What it changes in the node's properties can be undone, other effects cannot.",
 				"input": Schema.object({"path": path, "method": Schema.text("Name of the method."),
 					"arguments": Schema.list("Its arguments, as values in node_set.")}, ["path", "method"])},

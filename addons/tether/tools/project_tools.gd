@@ -44,7 +44,7 @@ func get_tools() -> Array[Dictionary]:
 					"action": Schema.choice("What to do.", ["list", "add", "remove"], "list"),
 					"name": Schema.text("Name of the autoload."),
 					"path": Schema.text("For add: its script or scene, 'res://…'.")})},
-		{"name": "project_run", "call": _run_game,
+		{"name": "project_run", "open_world": true, "call": _run_game,
 				"description": "Runs the game from the editor: the main scene, the edited one, or another. See what it prints with project_output and what it shows with editor_screenshot.",
 				"input": Schema.object({"scene": Schema.text("'main', 'current', or a scene's path.", "main")})},
 		{"name": "project_stop", "idempotent": true, "while_busy": true, "call": _stop_game,

@@ -41,7 +41,7 @@ func get_tools() -> Array[Dictionary]:
 		{"name": "script_check", "read": true, "call": _check,
 				"description": "Errors of a script with their lines, without running it: of a file, or of a text given here.",
 				"input": Schema.object({"path": path, "text": Schema.text("Check this text as if it were in the file.")}, ["path"])},
-		{"name": "script_run", "destructive": true, "call": _run,
+		{"name": "script_run", "destructive": true, "open_world": true, "call": _run,
 				"description": "Runs GDScript in the editor: the body of a function, which may return a value and use await. It sees 'scene' (root of the edited scene), 'undo' (EditorUndoRedoManager), EditorInterface and all else. Answers the result, what was printed, and errors. A loop without end hangs the editor.",
 				"input": Schema.object({"code": Schema.text("The lines of the function's body.")}, ["code"])},
 	]

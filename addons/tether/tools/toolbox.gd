@@ -7,7 +7,7 @@ extends RefCounted
 ## arguments; answers a Dictionary, {"error": text} if it cannot; may be a coroutine), and what is
 ## true of "read" (changes nothing), "destructive" (may lose something), "idempotent" (doing it twice
 ## is doing it once), "while_busy" (works although the editor scans or shows a dialog, as all that
-## only read do).
+## only read do), "open_world" (may reach anything, for it runs code or methods of others).
 
 const Context := preload("context.gd")
 const Schema := preload("schema.gd")
@@ -77,7 +77,7 @@ static func describe(tool: Dictionary) -> Dictionary:
 	var reads: bool = tool.get("read", false)
 	return {"description": tool["description"], "inputSchema": tool["input"],
 			"annotations": {"readOnlyHint": reads, "destructiveHint": tool.get("destructive", false),
-					"idempotentHint": reads or tool.get("idempotent", false), "openWorldHint": false}}
+					"idempotentHint": reads or tool.get("idempotent", false), "openWorldHint": tool.get("open_world", false)}}
 
 
 ## Calls a tool: checks the arguments, refuses while the editor is busy, and turns what goes wrong
