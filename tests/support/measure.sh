@@ -103,26 +103,42 @@ cmd_soak() {
     summary
 }
 
-# Usage: ./dev fuzz [TARGET [SECONDS]]; all targets, a minute each, if none is named.
+# Inputs, coverage and pace of a target are told at its end, or the property that does not hold.
+fuzz_one() {
+    local name=$1 seconds=$2 corpus=$BUILD/fuzz/$1 log=$BUILD/fuzz/$1.log
+    mkdir -p "$corpus"
+    say "fuzzing $name for $seconds s; what it finds is kept in $corpus"
+    "$HERE/tests/fuzz/fuzz_$name" -w >"$corpus.dict"
+    if "$HERE.fuzzer/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -print_final_stats=1 -dict="$corpus.dict" \
+        -artifact_prefix="$corpus-" "$corpus" "$ROOT/tests/fuzz/seeds/$name" >"$log" 2>&1; then
+        say "$name: $(grep -E '^#[0-9]+\s+DONE' "$log")"
+    else
+        grep -vE '^#[0-9]|^Dict|NEW_FUNC' "$log" >&2
+        die "fuzz: $name: a property does not hold; see above"
+    fi
+}
+
+# Usage: ./dev fuzz [TARGET [SECONDS]]; all targets, two at a time, a minute each, if none is named ("" for all).
 cmd_fuzz() {
-    local only=${1:-} seconds=${2:-60} target name corpus names
+    local only=${1:-} seconds=${2:-60} name names failed=0 running=0
     names=$(cd "$ROOT/tests/fuzz" && printf '%s ' fuzz_*.c | sed 's/fuzz_//g; s/\.c//g')
     [[ -z $only || " $names" == *" $only "* ]] || die "fuzz: there is no target '$only'; there are: $names"
     [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "fuzz: '$seconds' is no number of seconds"
     need "${TOOLS_FUZZ[@]}"
     cmd_build sanitize=fuzzer
-    for target in "$HERE".fuzzer/tests/fuzz/fuzz_*; do
-        name=$(basename "$target")
-        name=${name#fuzz_}
-        if [ ! -x "$target" ] || [ "${only:-$name}" != "$name" ]; then continue; fi
-        corpus=$BUILD/fuzz/$name
-        mkdir -p "$corpus"
-        say "fuzzing $name for $seconds s; what it finds is kept in $corpus"
-        "$HERE/tests/fuzz/fuzz_$name" -w >"$BUILD/fuzz/$name.dict"
-        "$target" -max_total_time="$seconds" -print_final_stats=1 -dict="$BUILD/fuzz/$name.dict" \
-            -artifact_prefix="$BUILD/fuzz/$name-" "$corpus" "$ROOT/tests/fuzz/seeds/$name" 2>&1 |
-            grep -vE '^#[0-9]|^Dict' || die "fuzz: $name: a property does not hold; see above"
+    for name in ${only:-$names}; do
+        if [ $running = 2 ]; then
+            wait -n || failed=1
+            running=1
+        fi
+        fuzz_one "$name" "$seconds" &
+        running=$((running + 1))
     done
+    while [ $running -gt 0 ]; do
+        wait -n || failed=1
+        running=$((running - 1))
+    done
+    [ $failed = 0 ] || die "fuzz: something was found"
 }
 
 cmd_bench() {

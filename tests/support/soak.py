@@ -112,7 +112,8 @@ class Round:
         return self.random.choice([
             ["--", SERVER], ["--", SERVER], ["--", SERVER, "--ignore-term"], ["--", SERVER, "--escape", escapes],
             ["--", SERVER, "--exit", "3", "--after-ms", "30"], ["--", SERVER, "--never-ready"],
-            ["--", SERVER, "--term-delay-ms", "100"], ["--", SERVER, "--stop-self"], ["--hold-ports", "--", SERVER], []])
+            ["--", SERVER, "--term-delay-ms", "100"], ["--", SERVER, "--stop-self"],
+            ["--hold-ports", "--ready", "notify", "--", SERVER, "--listen-fds", "--notify"], []])
 
     def begin(self, name, *words):
         running = [one for one in self.commands if one.popen.poll() is None]
