@@ -221,6 +221,16 @@ def test_G4_a_server_that_hears_nothing_is_ended_after_the_grace(instance):
     assert instance.ports_are_free()
 
 
+def test_G4_a_server_that_interrupts_all_at_its_console_ends_no_daemon(instance):
+    """As some do to restart their own processes; nobody types at a hidden console."""
+    result = instance.launch("--stop-grace-ms", 500, command=(windows_path(SERVER), "interrupts"))
+    with instance.follow() as follower:
+        follower.expect("an interrupt came")
+    status = instance.status()
+    assert (status["state"], status["server"]["pid"]) == ("ready", result["server_pid"])
+    assert "stopping" not in instance.log()
+
+
 NODE_SERVER = """
 const [how] = process.argv.slice(2);
 for (const name of ["TETHER_HTTP_PORT", "TETHER_WS_PORT"])

@@ -23,6 +23,7 @@ static struct {
     struct os_wishes *wishes;
     ULONGLONG ours_until; /* an event until then is what we told the others */
     bool was_typed; /* an interrupt came that was not ours: all at the console have heard it */
+    bool is_ours;   /* it is hidden and was made for us, so that nobody types there */
 } console = {.lock = SRWLOCK_INIT};
 
 static unsigned wish_of(DWORD event) {
@@ -42,8 +43,8 @@ static BOOL WINAPI on_event(DWORD event) {
     unsigned wish = wish_of(event);
     bool known = false, is_key = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT;
     AcquireSRWLockExclusive(&console.lock);
-    if (is_key && GetTickCount64() < console.ours_until) {
-        known = true;
+    if (is_key && (console.is_ours || GetTickCount64() < console.ours_until)) {
+        known = true; /* some servers interrupt all at their console to restart their own */
     } else if (console.wishes && (console.wishes->which & wish)) {
         console.was_typed = console.was_typed || is_key;
         InterlockedOr(&console.wishes->wished, (LONG)wish);
@@ -66,10 +67,19 @@ static void on_told(uv_async_t *async) {
         wishes->fn(wishes->context, OS_WISH_HANGUP);
 }
 
+static bool console_is_ours(void) {
+    STARTUPINFOW startup = {.cb = sizeof startup};
+    DWORD pids[2];
+    GetStartupInfoW(&startup);
+    return startup.dwFlags & STARTF_USESHOWWINDOW && startup.wShowWindow == SW_HIDE &&
+           GetConsoleProcessList(pids, 2) == 1;
+}
+
 static void set_listener(struct os_wishes *wishes) {
     AcquireSRWLockExclusive(&console.lock);
     console.wishes = wishes;
     console.was_typed = false;
+    console.is_ours = console_is_ours();
     ReleaseSRWLockExclusive(&console.lock);
 }
 

@@ -2,11 +2,12 @@
  * It stands alone, so that a fault of Tether's cannot hide in shared code.
  *
  *     server [say TEXT] [report FILE] [escape FILE] [foster FILE] [few FILE] [deaf] [no-input]
- *            [window] [stamp FILE] [flood LINES] [exit CODE MS]
+ *            [interrupts] [window] [stamp FILE] [flood LINES] [exit CODE MS]
  *
  * It listens on TETHER_HTTP_PORT and TETHER_WS_PORT, answers every connection with its pid, and
  * ends with 0 when its input ends or it is interrupted; `deaf` takes no notice of either,
- * and `no-input` none of its input. With `window` it has one, and ends when that is closed. */
+ * and `no-input` none of its input. With `window` it has one, and ends when that is closed; with
+ * `interrupts` it interrupts all at its console, and takes no notice of it. */
 #include <fcntl.h>
 #include <io.h>
 #include <stdbool.h>
@@ -29,7 +30,7 @@ static const struct {
     {"away", CREATE_BREAKAWAY_FROM_JOB},
 };
 
-static bool deaf, no_input;
+static bool deaf, no_input, interrupts;
 
 static DWORD start_self(const char *word, DWORD flags, bool wait) {
     char self[MAX_PATH], line[MAX_PATH + 32];
@@ -162,6 +163,10 @@ static BOOL WINAPI on_console(DWORD event) {
         fflush(stdout);
         ExitProcess(0);
     }
+    if (interrupts) {
+        puts("an interrupt came");
+        fflush(stdout);
+    }
     return TRUE;
 }
 
@@ -239,6 +244,8 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "deaf") == 0) {
             deaf = true;
+        } else if (strcmp(argv[i], "interrupts") == 0) {
+            interrupts = deaf = true;
         } else if (strcmp(argv[i], "no-input") == 0) {
             no_input = true;
         } else if (strcmp(argv[i], "window") == 0) {
@@ -279,6 +286,8 @@ int main(int argc, char **argv) {
     CreateThread(NULL, 0, await_input, NULL, 0, NULL);
     printf("server up pid %lu\n", GetCurrentProcessId());
     fflush(stdout);
+    if (interrupts)
+        GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
     Sleep(after);
     return code;
 }
