@@ -107,12 +107,6 @@ static void set_reading(struct connection *connection) {
         uv_read_stop((uv_stream_t *)&connection->tcp);
 }
 
-static void rest(struct connection *connection) {
-    connection->resting_since = os_clock_ms();
-    connection->pool->resting++;
-    set_reading(connection);
-}
-
 /* Ends the exchange and tells its owner, who may start it anew at once. */
 static void tell_done(struct connection *connection, int code) {
     struct exchange *exchange = connection->exchange;
@@ -125,10 +119,13 @@ static void tell_done(struct connection *connection, int code) {
     }
     if (connection->closed)
         return;
-    if (fit)
-        rest(connection);
-    else
+    if (!fit) {
         connection_close(connection);
+        return;
+    }
+    connection->resting_since = os_clock_ms();
+    connection->pool->resting++;
+    set_reading(connection);
 }
 
 void pool_pause(struct pool *pool, bool paused) {

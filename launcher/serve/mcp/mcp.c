@@ -116,7 +116,8 @@ static void call_tool(struct mcp_request *request) {
                          tool_failure("The Godot editor %s has offered no tools yet; it may still "
                                       "be starting. Try again in a moment.",
                                       request->editor->name));
-    else if (!(tool = editor_offer(request->editor, LIST_TOOLS, name)) && !request->parked)
+    else if (!(tool = list_find(request->editor->lists[LIST_TOOLS], LIST_TOOLS, name)) &&
+             !request->parked)
         unknown(request, "tool", name);
     else if (headers_agree(request, tool, arguments))
         relay(request);
@@ -144,7 +145,8 @@ static void get_prompt(struct mcp_request *request) {
         return;
     else if (!request->editor)
         mcp_reply_error(request, RPC_INVALID_PARAMS, no_editor, NULL);
-    else if (!editor_offer(request->editor, LIST_PROMPTS, name) && !request->parked)
+    else if (!list_find(request->editor->lists[LIST_PROMPTS], LIST_PROMPTS, name) &&
+             !request->parked)
         unknown(request, "prompt", name);
     else
         relay(request);

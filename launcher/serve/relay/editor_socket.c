@@ -103,17 +103,13 @@ static void on_text(void *context, char *text, size_t length) {
     server->events->on_message(server->context, socket, text, length);
 }
 
-static void unlink_socket(struct editor_socket *socket) {
-    struct editor_socket **link = &socket->server->sockets;
-    while (*link != socket)
-        link = &(*link)->next;
-    *link = socket->next;
-}
-
 static void on_end(void *context) {
     struct editor_socket *socket = context;
     struct editor_socket_server *server = socket->server;
-    unlink_socket(socket);
+    struct editor_socket **link = &server->sockets;
+    while (*link != socket)
+        link = &(*link)->next;
+    *link = socket->next;
     socket->server = NULL;
     if (!socket->is_open)
         return;

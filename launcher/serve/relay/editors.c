@@ -45,19 +45,14 @@ void editor_refuse(struct editor *editor, const json_t *id, int code, const char
 
 /* ---- who is active ---- */
 
-static struct editor *choose(const struct serve *serve) {
+static void update_active(struct serve *serve) {
     struct editor *best = NULL;
     for (struct editor *editor = serve->editors; editor; editor = editor->next)
         if (editor->greeted && !editor->closing && (!best || editor->activated > best->activated))
             best = editor;
-    return best;
-}
-
-static void update_active(struct serve *serve) {
-    struct editor *chosen = choose(serve);
-    if (chosen == serve->active)
+    if (best == serve->active)
         return;
-    serve->active = chosen;
+    serve->active = best;
     lists_update(serve);
     watch_moved(serve);
 }

@@ -69,8 +69,8 @@ extern const struct list_terms {
 /* Writes the lists anew, and tells who wants to know of those that changed. */
 void lists_update(struct serve *serve);
 
-/* The object of this name (or uri) in a list of the editor; NULL: there is none. */
-const json_t *editor_offer(const struct editor *editor, enum list_kind kind, const char *name);
+/* The entry of this name (or uri) in a list of this kind; NULL: there is none. */
+const json_t *list_find(const json_t *list, enum list_kind kind, const char *name);
 
 /* Takes over what an editor registers; what is not usable is left out, with a line on stderr. */
 void lists_register(struct editor *editor, const json_t *params);

@@ -20,7 +20,7 @@ const struct list_terms list_terms[LIST_COUNT] = {
                       "notifications/prompts/list_changed", "promptsListChanged"},
 };
 
-static const json_t *find_entry(const json_t *list, enum list_kind kind, const char *name) {
+const json_t *list_find(const json_t *list, enum list_kind kind, const char *name) {
     const json_t *entry;
     size_t i;
     json_array_foreach(list, i, entry) {
@@ -29,10 +29,6 @@ static const json_t *find_entry(const json_t *list, enum list_kind kind, const c
             return entry;
     }
     return NULL;
-}
-
-const json_t *editor_offer(const struct editor *editor, enum list_kind kind, const char *name) {
-    return find_entry(editor->lists[kind], kind, name);
 }
 
 /* ---- writing ---- */
@@ -110,7 +106,7 @@ static json_t *usable_entries(const struct editor *editor, enum list_kind kind,
     size_t i;
     json_array_foreach(given, i, entry) {
         const char *key = rpc_text(entry, list_terms[kind].key);
-        if (is_usable(entry, kind) && !find_entry(list, kind, key))
+        if (is_usable(entry, kind) && !list_find(list, kind, key))
             json_array_append(list, entry);
         else
             complain(editor, kind, i, key);
