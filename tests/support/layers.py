@@ -58,7 +58,7 @@ def main():
             for path in sorted(os.path.join(folder, name) for name in names if name[-2:] in (".c", ".h")):
                 with open(path, encoding="utf-8") as file:
                     for number, line in enumerate(file, 1):
-                        include = re.match(r'#include "([^"]+)"', line)
+                        include = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
                         target = include and resolve(path, include.group(1))
                         if target and not may_see(room_of(path), room_of(target)):
                             print("%s:%d: %s must not see %s" % (path, number, room_of(path), target))
