@@ -43,6 +43,10 @@ void *memory_zeroed(size_t size) {
     return checked(calloc(1, size), size);
 }
 
+void memory_free_data(uv_handle_t *handle) {
+    free(handle->data);
+}
+
 char *memory_text(const char *text, size_t length) {
     char *made = memory_resize(NULL, length + 1);
     if (made) {

@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 
+#include <uv.h>
+
 /* Once, before anything is allocated. `say` is called when the end comes and must not allocate. */
 void memory_require(void (*say)(void *context), void *context);
 void memory_survive(void);
@@ -23,6 +25,9 @@ void memory_say(void *context);
 /* As realloc (NULL: as malloc) and calloc do; to be given back to free. */
 void *memory_resize(void *old, size_t size);
 void *memory_zeroed(size_t size);
+
+/* For uv_close: frees what the handle's data is. */
+void memory_free_data(uv_handle_t *handle);
 
 /* A copy of the first bytes of a text, terminated. */
 char *memory_text(const char *text, size_t length);

@@ -135,8 +135,7 @@ static void answer(struct tether_server *server, int64_t call, json_t *result) {
 /* The tools of all servers of this editor: any plugin offers some through an object of its own. Of
  * two with the same name the newer object's counts, which is the first in the list. */
 static void init_all_tools(struct engine_variant *out) {
-    GDExtensionCallError error;
-    engine.variant_construct(DICTIONARY, out, NULL, 0, &error);
+    variant_init_empty(out, DICTIONARY);
     for (struct tether_server *server = servers; server; server = server->next)
         variant_call(out, "merge", &server->tools, 1, NULL);
 }
@@ -490,13 +489,12 @@ static bool can_register(const struct engine_variant *name, struct engine_varian
 static void run_register_tool(const struct class_call *call) {
     struct tether_server *server = call->self;
     struct engine_variant name, pair, parts[2];
-    GDExtensionCallError error;
     GDExtensionBool valid;
     variant_init_native(&name, STRING, call->arguments[0]);
     variant_init_native(&parts[0], DICTIONARY, call->arguments[1]);
     variant_init_native(&parts[1], CALLABLE, call->arguments[2]);
     if (can_register(&name, &parts[1])) {
-        engine.variant_construct(GDEXTENSION_VARIANT_TYPE_ARRAY, &pair, NULL, 0, &error);
+        variant_init_empty(&pair, GDEXTENSION_VARIANT_TYPE_ARRAY);
         variant_call(&pair, "append", &parts[0], 1, NULL);
         variant_call(&pair, "append", &parts[1], 1, NULL);
         engine.variant_set(&server->tools, &name, &pair, &valid);

@@ -10,10 +10,6 @@ enum { CONNECT_ONE_SHOT = 4 };
 
 /* ---- what is offered ---- */
 
-static json_t *empty_schema(void) {
-    return json_pack("{s:s}", "type", "object");
-}
-
 /* A tool in MCP's terms. A schema without any of its keys is that of the arguments itself. */
 static json_t *tool_json(const char *name, const json_t *schema) {
     static const char *const keys[] = {"title",        "description", "inputSchema",
@@ -25,7 +21,7 @@ static json_t *tool_json(const char *name, const json_t *schema) {
     if (json_object_size(tool) == 1 && json_object_get(schema, "type"))
         json_object_set_new(tool, "inputSchema", json_copy((json_t *)(uintptr_t)schema));
     if (!json_object_get(tool, "inputSchema"))
-        json_object_set_new(tool, "inputSchema", empty_schema());
+        json_object_set_new(tool, "inputSchema", json_pack("{s:s}", "type", "object"));
     return tool;
 }
 

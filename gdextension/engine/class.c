@@ -106,14 +106,6 @@ static void init_default(struct engine_variant *out, const struct class_method *
         variant_init_int(out, method->default_value);
 }
 
-static void native_init(struct engine_value *value, GDExtensionVariantType type,
-                        GDExtensionConstVariantPtr from) {
-    struct engine_variant converted;
-    variant_init_converted(&converted, type, from);
-    engine.get_variant_to_type_constructor(type)(value, &converted);
-    variant_finish(&converted);
-}
-
 /* The native form of an argument, made in `value` unless it is a Variant as it stands. */
 static GDExtensionConstTypePtr argument_init(struct engine_value *value,
                                              const struct class_method *method, uint32_t i,
@@ -123,7 +115,7 @@ static GDExtensionConstTypePtr argument_init(struct engine_value *value,
         return given;
     if (!given)
         init_default(&fallback, method);
-    native_init(value, method->arguments[i].type, given ? given : &fallback);
+    variant_make_native(value, method->arguments[i].type, given ? given : &fallback);
     if (!given)
         variant_finish(&fallback);
     return value;

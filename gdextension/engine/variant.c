@@ -47,6 +47,11 @@ void variant_init_copy(struct engine_variant *out, GDExtensionConstVariantPtr fr
     engine.variant_new_copy(out, from);
 }
 
+void variant_init_empty(struct engine_variant *out, GDExtensionVariantType type) {
+    GDExtensionCallError error;
+    engine.variant_construct(type, out, NULL, 0, &error);
+}
+
 void variant_init_converted(struct engine_variant *out, GDExtensionVariantType type,
                             const struct engine_variant *from) {
     GDExtensionConstVariantPtr arguments[] = {from};
@@ -61,16 +66,21 @@ void variant_init_converted(struct engine_variant *out, GDExtensionVariantType t
             return;
         variant_finish(out);
     }
-    engine.variant_construct(type, out, NULL, 0, &error);
+    variant_init_empty(out, type);
+}
+
+void variant_make_native(GDExtensionUninitializedTypePtr out, GDExtensionVariantType type,
+                         const struct engine_variant *from) {
+    struct engine_variant converted;
+    variant_init_converted(&converted, type, from);
+    engine.get_variant_to_type_constructor(type)(out, &converted);
+    variant_finish(&converted);
 }
 
 void variant_assign_native(GDExtensionTypePtr target, GDExtensionVariantType type,
                            const struct engine_variant *from) {
-    struct engine_variant converted;
-    variant_init_converted(&converted, type, from);
     engine_value_finish(target, type);
-    engine.get_variant_to_type_constructor(type)(target, &converted);
-    variant_finish(&converted);
+    variant_make_native(target, type, from);
 }
 
 void variant_finish(struct engine_variant *variant) {
@@ -88,20 +98,14 @@ bool variant_is_true(const struct engine_variant *variant) {
 }
 
 int64_t variant_int(const struct engine_variant *variant) {
-    struct engine_variant number;
     int64_t value = 0;
-    variant_init_converted(&number, GDEXTENSION_VARIANT_TYPE_INT, variant);
-    engine.get_variant_to_type_constructor(GDEXTENSION_VARIANT_TYPE_INT)(&value, &number);
-    variant_finish(&number);
+    variant_make_native(&value, GDEXTENSION_VARIANT_TYPE_INT, variant);
     return value;
 }
 
 static double variant_real(const struct engine_variant *variant) {
-    struct engine_variant copy;
     double value = 0;
-    variant_init_copy(&copy, variant);
-    engine.get_variant_to_type_constructor(GDEXTENSION_VARIANT_TYPE_FLOAT)(&value, &copy);
-    variant_finish(&copy);
+    variant_make_native(&value, GDEXTENSION_VARIANT_TYPE_FLOAT, variant);
     return value;
 }
 
@@ -288,13 +292,8 @@ json_t *variant_json(const struct engine_variant *variant) {
     return to_json(variant, DEPTH_MOST, &left);
 }
 
-static void init_empty(struct engine_variant *out, GDExtensionVariantType type) {
-    GDExtensionCallError error;
-    engine.variant_construct(type, out, NULL, 0, &error);
-}
-
 static void init_array(struct engine_variant *out, const json_t *json) {
-    init_empty(out, GDEXTENSION_VARIANT_TYPE_ARRAY);
+    variant_init_empty(out, GDEXTENSION_VARIANT_TYPE_ARRAY);
     for (size_t i = 0; i < json_array_size(json); i++) {
         struct engine_variant element;
         variant_init_json(&element, json_array_get(json, i));
@@ -306,7 +305,7 @@ static void init_array(struct engine_variant *out, const json_t *json) {
 static void init_dictionary(struct engine_variant *out, const json_t *json) {
     const char *name;
     json_t *member;
-    init_empty(out, GDEXTENSION_VARIANT_TYPE_DICTIONARY);
+    variant_init_empty(out, GDEXTENSION_VARIANT_TYPE_DICTIONARY);
     json_object_foreach((json_t *)(uintptr_t)json, name, member) { /* only read */
         struct engine_variant key, value;
         GDExtensionBool valid;

@@ -24,13 +24,19 @@ void variant_init_copy(struct engine_variant *out, GDExtensionConstVariantPtr fr
 void variant_init_native(struct engine_variant *out, GDExtensionVariantType type,
                          GDExtensionConstTypePtr native);
 
-/* Replaces the constructed value at `target` (as a ptrcall hands it over) by the variant's. */
+/* Makes the native form of the variant's value in raw storage, as engine_value_init does; or puts
+ * it in place of the constructed one at `target` (as a ptrcall hands it over). */
+void variant_make_native(GDExtensionUninitializedTypePtr out, GDExtensionVariantType type,
+                         const struct engine_variant *from);
 void variant_assign_native(GDExtensionTypePtr target, GDExtensionVariantType type,
                            const struct engine_variant *from);
 
 /* The value converted to a type (an empty one if it cannot be). */
 void variant_init_converted(struct engine_variant *out, GDExtensionVariantType type,
                             const struct engine_variant *from);
+
+/* The empty value of a type. */
+void variant_init_empty(struct engine_variant *out, GDExtensionVariantType type);
 
 /* The same value in the engine's terms: objects, arrays, text, numbers. NULL becomes nil. */
 void variant_init_json(struct engine_variant *out, const json_t *json);

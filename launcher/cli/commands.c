@@ -1,4 +1,4 @@
-/* All commands. A system for which not everything is written yet has a table of its own in os/. */
+/* All commands. */
 #include "commands.h"
 
 #include "front/front.h"

@@ -33,12 +33,9 @@ struct report {
 
 /* ---- findings ---- */
 
-static void add(struct report *report, const char *what, const char *advice, const char *format,
-                ...) __attribute__((format(printf, 4, 5)));
-
 /* Advice NULL: all is well. */
-static void add(struct report *report, const char *what, const char *advice, const char *format,
-                ...) {
+__attribute__((format(printf, 4, 5))) static void add(struct report *report, const char *what,
+                                                      const char *advice, const char *format, ...) {
     char text[1400];
     va_list args;
     va_start(args, format);

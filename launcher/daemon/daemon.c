@@ -253,7 +253,7 @@ static void carry_out(struct daemon *daemon, struct control_call *caller) {
     if (todo->set & LIFECYCLE_DO_SAMPLE_OWNER)
         sample_owner(daemon);
     if (todo->set & LIFECYCLE_DO_CLOSE_STDIN)
-        supervisor_close_stdin(&daemon->supervisor);
+        os_handle_close(&daemon->supervisor.stdin_handle);
     if (todo->set & LIFECYCLE_DO_TERMINATE)
         os_tree_ask(daemon->supervisor.tree);
     if (todo->set & LIFECYCLE_DO_KILL_TREE)

@@ -247,8 +247,7 @@ void log_reopen(struct log *log) {
 void log_finish(struct log *log) {
     log_server_end(log);
     log_server_begin(log);
-    os_handle_close(&log->server.handle);
-    os_handle_close(&log->launcher.handle);
+    log_reopen(log);
     if (log->echoes)
         echo_finish(&log->echo);
 }

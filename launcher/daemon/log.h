@@ -69,7 +69,7 @@ void log_stamp(char out[32]);
 void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn on_line,
               void *context);
 
-/* The files are looked up again: somebody may have removed them. */
+/* Closes the files; they are looked up again: somebody may have removed them. */
 void log_reopen(struct log *log);
 void log_finish(struct log *log);
 

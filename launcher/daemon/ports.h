@@ -1,8 +1,5 @@
 /* The two ports of an instance: free before a start, held if asked for, free again after the end.
- *
- * Whoever is in the way is named. It is ended only if it is provably an orphan of this very
- * instance: it is recorded in our state file as the server of a daemon that no longer lives, or it
- * carries our cookie and the daemon named there is dead. A stranger is never touched. */
+ * Whoever is in the way is named, and never touched. */
 #ifndef TETHER_DAEMON_PORTS_H
 #define TETHER_DAEMON_PORTS_H
 

@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "memory.h"
 #include "must.h"
 
 enum { FIRST_DELAY_MS = 5, MOST_DELAY_MS = 100 };
@@ -23,10 +24,6 @@ struct ready_probe {
 
 static void schedule(struct ready *ready);
 
-static void free_handle(uv_handle_t *handle) {
-    free(handle->data);
-}
-
 static void succeed(struct ready *ready) {
     ready_end(ready);
     ready->on_ready(ready->context);
@@ -39,7 +36,7 @@ static void probe_close(struct ready_probe *probe) {
         probe->ready->probe = NULL;
     probe->ready = NULL;
     if (!uv_is_closing((uv_handle_t *)&probe->tcp))
-        uv_close((uv_handle_t *)&probe->tcp, free_handle);
+        uv_close((uv_handle_t *)&probe->tcp, memory_free_data);
 }
 
 /* The try is over. Of two ports the second is tried as soon as the first accepts. */

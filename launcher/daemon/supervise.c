@@ -16,17 +16,13 @@ struct supervisor_stream {
     enum log_stream kind;
 };
 
-static void free_handle(uv_handle_t *handle) {
-    free(handle->data);
-}
-
 /* ---- the server's output ---- */
 
 static void stream_close(struct supervisor *supervisor, int index) {
     struct supervisor_stream *stream = supervisor->streams[index];
     supervisor->streams[index] = NULL;
     if (stream)
-        uv_close((uv_handle_t *)&stream->pipe, free_handle);
+        uv_close((uv_handle_t *)&stream->pipe, memory_free_data);
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
@@ -100,7 +96,7 @@ static void run_over(struct supervisor *supervisor) {
         stream_close(supervisor, i);
     }
     log_server_end(&supervisor->daemon->log);
-    supervisor_close_stdin(supervisor);
+    os_handle_close(&supervisor->stdin_handle);
 }
 
 static void on_unstarted(void *context, const struct error *why) {
@@ -168,10 +164,6 @@ void supervisor_start(struct supervisor *supervisor, const struct server_start *
 
 /* ---- ending ---- */
 
-void supervisor_close_stdin(struct supervisor *supervisor) {
-    os_handle_close(&supervisor->stdin_handle);
-}
-
 int supervisor_init(struct supervisor *supervisor, struct daemon *daemon) {
     static const struct os_tree_events events = {on_started, on_unstarted, on_exited,
                                                  on_drained, on_emptied,   on_said};
@@ -184,5 +176,5 @@ void supervisor_finish(struct supervisor *supervisor) {
     os_tree_destroy(supervisor->tree);
     for (int i = 0; i < 2; i++)
         stream_close(supervisor, i);
-    supervisor_close_stdin(supervisor);
+    os_handle_close(&supervisor->stdin_handle);
 }

@@ -14,7 +14,7 @@ struct supervisor {
     struct daemon *daemon;
     struct os_tree *tree; /* to be asked to end, to be killed, to be passed wishes */
     struct supervisor_stream *streams[2]; /* stdout and stderr */
-    os_handle stdin_handle;
+    os_handle stdin_handle;               /* to close it is the first step of ending it */
     struct os_identity server; /* pid 0: its end has been seen, or it was never started */
     char buffer[65536];
 };
@@ -25,9 +25,6 @@ int supervisor_init(struct supervisor *supervisor, struct daemon *daemon);
  * earlier run may be left. */
 void supervisor_start(struct supervisor *supervisor, const struct server_start *start,
                       const os_handle *listeners, size_t listener_count);
-
-/* The first step of ending it; for the others there is the tree. */
-void supervisor_close_stdin(struct supervisor *supervisor);
 
 /* Closes what belongs to the loop. */
 void supervisor_finish(struct supervisor *supervisor);

@@ -40,15 +40,11 @@ struct os_tree {
     char command[OS_PATH_MAX]; /* of the run, for its errors */
 };
 
-static void free_data(uv_handle_t *handle) {
-    free(handle->data);
-}
-
 /* ---- the end of a run ---- */
 
 static void channel_close(struct os_tree *tree) {
     if (tree->channel)
-        uv_close((uv_handle_t *)&tree->channel->poll, free_data);
+        uv_close((uv_handle_t *)&tree->channel->poll, memory_free_data);
     tree->channel = NULL;
 }
 
@@ -254,7 +250,7 @@ int os_tree_create(struct os_tree **out, uv_loop_t *loop, const struct os_tree_e
 
 static void on_held_closed(uv_handle_t *handle) {
     struct os_tree *tree = handle->data;
-    uv_close((uv_handle_t *)&tree->child_signal, free_data);
+    uv_close((uv_handle_t *)&tree->child_signal, memory_free_data);
 }
 
 void os_tree_destroy(struct os_tree *tree) {

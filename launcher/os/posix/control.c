@@ -72,15 +72,11 @@ int os_control_accept(struct os_control *control, uv_pipe_t *connection) {
     return uv_accept((uv_stream_t *)&control->pipe, (uv_stream_t *)connection);
 }
 
-static void free_control(uv_handle_t *handle) {
-    free(handle->data);
-}
-
 void os_control_close(struct os_control *control) {
     if (!control)
         return;
     posix_node_remove(control->name, &control->node);
-    uv_close((uv_handle_t *)&control->pipe, free_control);
+    uv_close((uv_handle_t *)&control->pipe, memory_free_data);
 }
 
 bool os_control_is_there(const struct os_control *control) {

@@ -25,19 +25,13 @@ static bool is_our_directory(const char *path) {
 /* The directory of all instances of this user. */
 static int base_path(const char *state_dir, char *out, size_t size) {
     unsigned uid = (unsigned)geteuid();
-    int n;
-    if (state_dir && state_dir[0]) {
-        size_t length = strlen(state_dir);
-        while (length > 1 && state_dir[length - 1] == '/')
-            length--;
-        if (length >= size)
-            return -ENAMETOOLONG;
-        memcpy(out, state_dir, length);
-        out[length] = '\0';
-        return 0;
-    }
-    n = snprintf(out, size, "/run/user/%u", uid);
-    if (n > 0 && (size_t)n < size && is_our_directory(out))
+    size_t length = state_dir ? strlen(state_dir) : 0;
+    int n = snprintf(out, size, "/run/user/%u", uid);
+    while (length > 1 && state_dir[length - 1] == '/')
+        length--;
+    if (length > 0)
+        n = snprintf(out, size, "%.*s", (int)length, state_dir);
+    else if (is_our_directory(out))
         n = snprintf(out, size, "/run/user/%u/tether", uid);
     else
         n = snprintf(out, size, "/tmp/tether-%u", uid);
