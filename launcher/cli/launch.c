@@ -69,10 +69,6 @@ static void announce(json_t *line) {
 
 /* ---- starting ---- */
 
-static void add_word(const char *word, void *context) {
-    text_list_add(context, word);
-}
-
 /* What is about the launcher's own surroundings is not for the daemon. */
 static void daemon_environment(struct text_list *list) {
     static const char *const dropped[] = {"TETHER_INSTANCE", "TETHER_DAEMON", "TETHER_MARK",
@@ -102,7 +98,7 @@ static int spawn_daemon(const struct options *options, os_handle lock, os_handle
     told.result_handle = result;
     text_list_add(&words, "tether");
     text_list_add(&words, "daemon");
-    options_emit(&told, add_word, &words);
+    options_emit(&told, &words);
     daemon_environment(&environment);
     spec.words = words.items;
     spec.environment = environment.items;

@@ -62,10 +62,6 @@ static void on_launched(void *context, const json_t *result, const char *why) {
     }
 }
 
-static void add_word(const char *word, void *context) {
-    text_list_add(context, word);
-}
-
 /* The server belongs to this process if nobody else was named: it then ends after the front, unless
  * others use it, and passes on to the oldest of them. */
 static void launch_words(const struct daemon_session *session, struct text_list *words) {
@@ -76,7 +72,7 @@ static void launch_words(const struct daemon_session *session, struct text_list 
     }
     text_list_add(words, "tether");
     text_list_add(words, "launch");
-    options_emit(&told, add_word, words);
+    options_emit(&told, words);
 }
 
 static void begin_launch(struct daemon_session *session) {

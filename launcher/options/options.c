@@ -458,25 +458,20 @@ void options_explain(unsigned scopes, FILE *out) {
     fprintf(out, "\nEach can be given as a variable too, --grace-ms as TETHER_GRACE_MS.\n");
 }
 
-struct emitter {
-    void (*emit)(const char *word, void *context);
-    void *context;
-};
-
-static void emit_pair(const struct emitter *to, const char *flag, const char *value) {
+static void emit_pair(struct text_list *to, const char *flag, const char *value) {
     char word[64];
     snprintf(word, sizeof word, "--%s", flag);
-    to->emit(word, to->context);
-    to->emit(value, to->context);
+    text_list_add(to, word);
+    text_list_add(to, value);
 }
 
-static void emit_number(const struct emitter *to, const char *flag, uint64_t value) {
+static void emit_number(struct text_list *to, const char *flag, uint64_t value) {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, value);
     emit_pair(to, flag, text);
 }
 
-static void emit_ready(const struct emitter *to, const struct options *options) {
+static void emit_ready(struct text_list *to, const struct options *options) {
     char text[640];
     enum ready_kind ready = options_ready(options);
     snprintf(text, sizeof text, "%s%s", ready_names[ready],
@@ -484,7 +479,7 @@ static void emit_ready(const struct emitter *to, const struct options *options) 
     emit_pair(to, "ready", text);
 }
 
-static void emit_owner(const struct emitter *to, const struct options *options) {
+static void emit_owner(struct text_list *to, const struct options *options) {
     if (options->owner.pid != 0) {
         emit_number(to, "owner-pid", (uint64_t)options->owner.pid);
         if (options->owner.start != 0)
@@ -495,36 +490,34 @@ static void emit_owner(const struct emitter *to, const struct options *options) 
         emit_pair(to, "owner-env", options->aliases[i]);
 }
 
-void options_emit(const struct options *options, void (*emit)(const char *word, void *context),
-                  void *context) {
-    const struct emitter to = {emit, context};
-    emit_number(&to, "http-port", options->http_port);
-    emit_number(&to, "ws-port", options->ws_port);
-    emit_pair(&to, "ports", options->ports_auto ? "auto" : "fixed");
+void options_emit(const struct options *options, struct text_list *to) {
+    emit_number(to, "http-port", options->http_port);
+    emit_number(to, "ws-port", options->ws_port);
+    emit_pair(to, "ports", options->ports_auto ? "auto" : "fixed");
     if (options->hold_ports)
-        emit("--hold-ports", context);
+        text_list_add(to, "--hold-ports");
     if (options->builtin)
-        emit("--builtin", context);
-    emit_owner(&to, options);
-    emit_ready(&to, options);
-    emit_pair(&to, "restart",
+        text_list_add(to, "--builtin");
+    emit_owner(to, options);
+    emit_ready(to, options);
+    emit_pair(to, "restart",
               options->config.restart == LIFECYCLE_RESTART_NEVER ? "never" : "on-failure");
-    emit_pair(&to, "parent-watchdog", options->config.parent_watchdog ? "on" : "off");
+    emit_pair(to, "parent-watchdog", options->config.parent_watchdog ? "on" : "off");
     for (size_t i = 0; i < lifecycle_knob_count; i++) {
         const struct lifecycle_knob *knob = &lifecycle_knobs[i];
         uint32_t value;
         if (!is_interval(knob))
             continue;
         memcpy(&value, (const char *)&options->config + knob->offset, sizeof value);
-        emit_number(&to, knob->name, value);
+        emit_number(to, knob->name, value);
     }
     if (options->lock_handle >= 0)
-        emit_number(&to, "lock-handle", (uint64_t)options->lock_handle);
+        emit_number(to, "lock-handle", (uint64_t)options->lock_handle);
     if (options->result_handle >= 0)
-        emit_number(&to, "result-handle", (uint64_t)options->result_handle);
+        emit_number(to, "result-handle", (uint64_t)options->result_handle);
     if (options->command) {
-        emit("--", context);
+        text_list_add(to, "--");
         for (char **word = options->command; *word; word++)
-            emit(*word, context);
+            text_list_add(to, *word);
     }
 }

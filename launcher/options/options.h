@@ -14,6 +14,7 @@
 #include "error.h"
 #include "lifecycle/lifecycle.h"
 #include "os/os.h"
+#include "text_list.h"
 
 #define OPTIONS_MAX_ALIASES  8
 #define OPTIONS_INSTANCE_MAX 16
@@ -88,10 +89,9 @@ enum ready_kind options_ready(const struct options *options);
 /* Explains the flags of these scopes, one on a line. */
 void options_explain(unsigned scopes, FILE *out);
 
-/* Calls `emit` with every word that makes another tether start the same, be it without variables or
- * with ours: flags and their values, also where they are the default, then "--" and the command.
- * What only a command for people takes is left out. */
-void options_emit(const struct options *options, void (*emit)(const char *word, void *context),
-                  void *context);
+/* Adds every word that makes another tether start the same, be it without variables or with ours:
+ * flags and their values, also where they are the default, then "--" and the command. What only a
+ * command for people takes is left out. */
+void options_emit(const struct options *options, struct text_list *to);
 
 #endif

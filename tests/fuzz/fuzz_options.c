@@ -133,10 +133,6 @@ static void check_values(const struct options *options) {
     }
 }
 
-static void add_word(const char *word, void *context) {
-    text_list_add(context, word);
-}
-
 static void check_same(const struct options *a, const struct options *b) {
     FUZZ_CHECK(memcmp(&a->config, &b->config, sizeof a->config) == 0);
     FUZZ_CHECK(a->ports_auto == b->ports_auto && a->builtin == b->builtin);
@@ -153,12 +149,12 @@ static void check_telling(const struct options *options, char **variables) {
     struct text_list words = {0}, again = {0};
     struct options told;
     char *warnings;
-    options_emit(options, add_word, &words);
+    options_emit(options, &words);
     FUZZ_CHECK(!words.failed);
     FUZZ_CHECK(parse(&told, STARTS | SCOPE_DAEMON, variables, words.items, &warnings) == 0);
     FUZZ_CHECK(warnings[0] == 0);
     check_same(options, &told);
-    options_emit(&told, add_word, &again);
+    options_emit(&told, &again);
     FUZZ_CHECK(again.count == words.count);
     for (size_t i = 0; i < words.count; i++)
         FUZZ_CHECK(strcmp(words.items[i], again.items[i]) == 0);

@@ -166,10 +166,6 @@ static void test_too_many_aliases(void **state) {
 
 /* ---- becoming words again ---- */
 
-static void add_word(const char *word, void *context) {
-    text_list_add(context, word);
-}
-
 static void expect_same_options(const struct options *a, const struct options *b) {
     assert_int_equal(a->http_port, b->http_port);
     assert_int_equal(a->ws_port, b->ws_port);
@@ -230,11 +226,11 @@ static void test_options_survive_being_told(void **state) {
         struct text_list words = {0}, again = {0};
         PARSE(&asked, STARTS, "", samples[i]);
         expect_warning(&asked, NULL, "");
-        options_emit(&asked.options, add_word, &words);
+        options_emit(&asked.options, &words);
         parse_words(&told, DAEMON, hostile, words.items);
         expect_warning(&told, NULL, "");
         expect_same_options(&asked.options, &told.options);
-        options_emit(&told.options, add_word, &again);
+        options_emit(&told.options, &again);
         assert_int_equal(again.count, words.count);
         for (size_t k = 0; k < words.count; k++)
             assert_string_equal(again.items[k], words.items[k]);
@@ -260,7 +256,7 @@ static void test_flags_win_over_variables_when_they_are_told(void **state) {
         struct text_list words = {0};
         PARSE(&asked, STARTS, variables, samples[i]);
         expect_warning(&asked, NULL, "");
-        options_emit(&asked.options, add_word, &words);
+        options_emit(&asked.options, &words);
         parse_words(&told, STARTS, variables, words.items);
         expect_warning(&told, NULL, "");
         expect_same_options(&asked.options, &told.options);
@@ -278,7 +274,7 @@ static void test_variables_survive_being_told(void **state) {
           "TETHER_RESTART=never TETHER_READY=none TETHER_SWEEP_MS=x",
           "-- server");
     expect_warning(&asked, "TETHER_SWEEP_MS", "x");
-    options_emit(&asked.options, add_word, &words);
+    options_emit(&asked.options, &words);
     parse_words(&told, DAEMON, "", words.items);
     expect_warning(&told, NULL, "");
     expect_same_options(&asked.options, &told.options);
@@ -292,7 +288,7 @@ static void test_handles_are_told(void **state) {
     struct text_list words = {0};
     (void)state;
     PARSE(&run, DAEMON, "", "--lock-handle 3 --result-handle 0");
-    options_emit(&run.options, add_word, &words);
+    options_emit(&run.options, &words);
     parse_words(&told, DAEMON, "", words.items);
     expect_same_options(&run.options, &told.options);
     assert_true(told.options.lock_handle == 3 && told.options.result_handle == 0);
