@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "must.h"
+
 /* Asks the tree to end. Does nothing if there is none or it has been asked. */
 static void drain_begin(struct turn *t) {
     struct lifecycle *l = t->l;
@@ -105,8 +107,7 @@ static void crash_note(struct turn *t) {
     for (uint32_t i = 0; i < l->crash_count; i++)
         if (t->now - l->crash_at[i] < l->config.crash_window_ms)
             l->crash_at[kept++] = l->crash_at[i];
-    if (kept == LIFECYCLE_MAX_CRASHES)
-        kept--; /* cannot be: the limit has been met before */
+    must(kept < LIFECYCLE_MAX_CRASHES); /* the limit is met before */
     l->crash_at[kept++] = t->now;
     l->crash_count = kept;
     memset(&l->crash_at[kept], 0, (LIFECYCLE_MAX_CRASHES - kept) * sizeof l->crash_at[0]);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "must.h"
+
 /* ---- Questions ---- */
 
 const struct lifecycle_session *lifecycle_session_find(const struct lifecycle *l, uint32_t id) {
@@ -104,6 +106,7 @@ static void session_remove(struct turn *t, struct lifecycle_session *s) {
 static void session_disconnect(struct turn *t, const struct lifecycle_session *s) {
     if (s->link != LIFECYCLE_CONNECTED)
         return;
+    must(t->out->dropped_count < LIFECYCLE_MAX_SESSIONS);
     t->out->dropped[t->out->dropped_count++] = s->id;
     turn_do(t, LIFECYCLE_DO_DROP);
 }
@@ -268,6 +271,7 @@ static void session_sweep(struct turn *t, struct lifecycle_session *s) {
         t->changed = true;
     } else if (quiet >= limit / 2 && s->link == LIFECYCLE_CONNECTED && !s->pinged) {
         s->pinged = 1;
+        must(t->out->pinged_count < LIFECYCLE_MAX_SESSIONS);
         t->out->pinged[t->out->pinged_count++] = s->id;
         turn_do(t, LIFECYCLE_DO_PING);
     }

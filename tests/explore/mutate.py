@@ -209,8 +209,8 @@ class Machine(typing.NamedTuple):
 
 EXPLORE = ROOT / "tests" / "explore"
 MACHINES = [
-    Machine("lifecycle", tuple((ROOT / "launcher" / "lifecycle").glob("*.[ch]")), tuple(EXPLORE.glob("*.c")),
-            ROOT / "launcher", LIFECYCLE),
+    Machine("lifecycle", tuple((ROOT / "launcher" / "lifecycle").glob("*.[ch]")),
+            (*EXPLORE.glob("*.c"), ROOT / "launcher" / "must.c"), ROOT / "launcher", LIFECYCLE),
     Machine("session", tuple((ROOT / "gdextension" / "session").glob("session_step.[ch]")),
             (*(EXPLORE / "session").glob("*.c"), EXPLORE / "space.c"), ROOT / "gdextension", SESSION),
 ]
