@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "memory.h"
 #include "os/os.h"
 
@@ -91,21 +92,18 @@ static void read_words(struct launch_setup *setup, const struct server_propertie
 static char *program_beside_library(void) {
     struct engine_string path;
     struct engine_variant variant;
-    char *text, *slash, *program;
-    size_t size;
+    struct buffer program = {0};
+    char *text, *slash;
     engine.get_library_path(engine.library, &path);
     variant_init_native(&variant, GDEXTENSION_VARIANT_TYPE_STRING, &path);
     text = variant_text(&variant);
     variant_finish(&variant);
     engine_string_finish(&path);
     slash = strrchr(text, '/');
-    size = (slash ? (size_t)(slash - text) + 1 : 0) + sizeof TETHER_PROGRAM_NAME;
-    program = malloc(size);
-    if (program)
-        snprintf(program, size, "%.*s%s", slash ? (int)(slash - text) + 1 : 0, text,
-                 TETHER_PROGRAM_NAME);
+    buffer_add(&program, text, slash ? (size_t)(slash - text) + 1 : 0);
+    buffer_add_literal(&program, TETHER_PROGRAM_NAME);
     free(text);
-    return program;
+    return program.data;
 }
 
 static char *project_name(void) {

@@ -231,7 +231,7 @@ static void on_event(struct tether_server *server, const struct control_event *e
         break;
     case CONTROL_BRIDGE:
         server->is_bridged = strcmp(event->text, "connected") == 0;
-        tool_calls_cancel_all(&server->calls);
+        server->calls.count = 0;
         emit_state(server);
         break;
     case CONTROL_CALL:
@@ -348,7 +348,7 @@ static void detach(struct tether_server *server, const char *reason) {
     editor_loop_part(server->client, true);
     server->client = NULL;
     server->is_bridged = false;
-    tool_calls_cancel_all(&server->calls);
+    server->calls.count = 0;
     set_state(server, "off", NULL);
 }
 

@@ -123,10 +123,6 @@ void tool_calls_cancel(struct tool_calls *calls, int64_t call) {
             calls->running[i] = calls->running[--calls->count];
 }
 
-void tool_calls_cancel_all(struct tool_calls *calls) {
-    calls->count = 0;
-}
-
 /* ---- calls ---- */
 
 static bool is_coroutine(struct engine_variant *value) {

@@ -17,7 +17,7 @@ struct tool_calls {
     struct {
         int64_t ticket, call;
     } running[TOOL_CALLS_MOST];
-    size_t count;
+    size_t count; /* 0, too, when nobody waits for any of them any more */
     int64_t last_ticket;
 };
 
@@ -34,8 +34,7 @@ json_t *tool_calls_run(struct tool_calls *calls, const struct engine_variant *se
 json_t *tool_calls_finish(struct tool_calls *calls, int64_t ticket,
                           const struct engine_variant *value, int64_t *call);
 
-/* Nobody waits for this call any more, or for any. */
+/* Nobody waits for this call any more. */
 void tool_calls_cancel(struct tool_calls *calls, int64_t call);
-void tool_calls_cancel_all(struct tool_calls *calls);
 
 #endif

@@ -20,7 +20,7 @@ int command_client_code(int rc) {
 }
 
 /* On the screen, or, without one, below what was printed before. */
-static void print_state(const struct options *options, json_t *state, struct screen *screen) {
+static void print_state(const struct options *options, json_t *state, struct buffer *screen) {
     json_object_del(state, "ws_token");
     json_object_del(state, "session");
     json_object_del(state, "type");
@@ -30,7 +30,7 @@ static void print_state(const struct options *options, json_t *state, struct scr
         struct buffer text = {0};
         status_text(&text, state, terminal_columns());
         if (text.data && !text.failed && screen)
-            screen_show(screen, text.data);
+            terminal_show(screen, text.data);
         else if (text.data && !text.failed)
             fputs(text.data, stdout);
         buffer_finish(&text);
@@ -69,7 +69,7 @@ static int tell_nobody(const struct options *options, const struct error *err) {
 }
 
 /* Until the daemon ends, which it says before. */
-static int watch(const struct options *options, struct client *client, struct screen *screen) {
+static int watch(const struct options *options, struct client *client, struct buffer *screen) {
     struct error err = {0};
     bool is_last = false;
     json_t *message;
@@ -92,7 +92,7 @@ int command_status(const struct options *options) {
     struct error err = {0};
     json_t *state = NULL;
     struct client *client = client_open(options, &state, &err);
-    struct screen terminal = {0}, *screen;
+    struct buffer terminal = {0}, *screen;
     int code = EXIT_FINE;
     if (!client) {
         code = command_client_code(err.code);
@@ -102,7 +102,7 @@ int command_status(const struct options *options) {
     print_state(options, state, screen);
     if (options->watch)
         code = watch(options, client, screen);
-    screen_finish(&terminal);
+    buffer_finish(&terminal);
     client_close(client, state);
     return code;
 }

@@ -44,14 +44,10 @@ static void write_over(const char *text) {
     buffer_finish(&out);
 }
 
-void screen_show(struct screen *screen, const char *text) {
-    if (screen->shown.data && strcmp(screen->shown.data, text) == 0)
+void terminal_show(struct buffer *shown, const char *text) {
+    if (shown->data && strcmp(shown->data, text) == 0)
         return;
     write_over(text);
-    buffer_clear(&screen->shown, BUFFER_KEPT);
-    buffer_add_text(&screen->shown, text);
-}
-
-void screen_finish(struct screen *screen) {
-    buffer_finish(&screen->shown);
+    buffer_clear(shown, BUFFER_KEPT);
+    buffer_add_text(shown, text);
 }

@@ -282,15 +282,13 @@ int tree_kill_all(const struct tree_kill *how) {
     return result;
 }
 
-int tree_signal_group(int group, int signal) {
+void tree_signal_group(int group, int signal) {
     static const struct tree_kill everything = {0};
     struct sweep sweep;
-    int sent = 0;
 
     sweep_list(&sweep, &everything, 0);
     for (size_t i = 0; i < sweep.count; i++)
-        sent += signal_member(&sweep.members[i], group, signal);
-    return sent;
+        signal_member(&sweep.members[i], group, signal);
 }
 
 static void reap_stray(void *context, int pid) {

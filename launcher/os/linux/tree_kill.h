@@ -42,8 +42,8 @@ int tree_adopt_orphans(void);
 int tree_kill_all(const struct tree_kill *how);
 
 /* Sends the signal to each descendant in the process group; for the case in which the group's
- * leader is reaped and its number alone no longer proves whose group it is. Returns how many. */
-int tree_signal_group(int group, int signal);
+ * leader is reaped and its number alone no longer proves whose group it is. */
+void tree_signal_group(int group, int signal);
 
 /* Reaps zombies among the caller's children but for the one spared (0: none); returns how many.
  * Waits for each by its number, so it takes no exit status from anybody else who waits by number.
