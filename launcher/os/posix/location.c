@@ -26,7 +26,8 @@ static bool is_our_directory(const char *path) {
 static int base_path(const char *state_dir, char *out, size_t size) {
     unsigned uid = (unsigned)geteuid();
     size_t length = state_dir ? strlen(state_dir) : 0;
-    int n = snprintf(out, size, "/run/user/%u", uid);
+    int n;
+    snprintf(out, size, "/run/user/%u", uid);
     while (length > 1 && state_dir[length - 1] == '/')
         length--;
     if (length > 0)
