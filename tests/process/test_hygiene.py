@@ -258,7 +258,8 @@ MARK = "0123456789abcdef0123456789abcdef"
 def place_of_pids():
     """This start of the machine and this pid namespace, as records name them."""
     with open("/proc/sys/kernel/random/boot_id") as file:
-        return "%s/%d" % (file.read().strip(), os.stat("/proc/self/ns/pid").st_ino)
+        spaces = [os.stat(path).st_ino if os.path.exists(path) else 0 for path in ("/proc/self/ns/pid", "/proc/self/ns/time")]
+        return "%s/%d/%d" % (file.read().strip(), *spaces)
 
 
 class Orphan:
