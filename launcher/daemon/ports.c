@@ -5,7 +5,6 @@
 
 #include <uv.h>
 
-#include "must.h"
 #include "records.h"
 
 enum { BACKLOG = 511, PAIRS_TRIED = 100 };
@@ -71,34 +70,25 @@ static int check_port(struct ports *ports, uint16_t port, struct error *err) {
     return explain_busy(ports, port, &why, err);
 }
 
-static int hold(struct ports *ports, uint16_t port, struct error *err) {
-    int rc;
-    if (port == 0)
-        return 0;
-    must(ports->listener_count < sizeof ports->listeners / sizeof ports->listeners[0]);
-    rc = os_listen(&ports->listeners[ports->listener_count], port, BACKLOG, err);
-    if (rc == 0)
-        ports->listener_count++;
+static int hold(struct ports *ports, struct error *err) {
+    const uint16_t wanted[] = {ports->options->http_port, ports->options->ws_port};
+    int rc = 0;
+    for (size_t i = 0; i < 2 && rc == 0 && wanted[i] != 0; i++) {
+        rc = os_listen(&ports->listeners[i], wanted[i], BACKLOG, err);
+        ports->listener_count += rc == 0;
+    }
+    if (rc < 0)
+        ports_release(ports);
     return rc;
 }
 
 int ports_prepare(struct ports *ports, struct error *err) {
-    const struct options *options = ports->options;
-    int rc;
     if (ports->listener_count > 0)
         return 0; /* held since the first start */
     ports->conflict = (struct ports_conflict){0};
-    rc = check_port(ports, options->http_port, err);
-    if (rc == 0)
-        rc = check_port(ports, options->ws_port, err);
-    if (rc < 0 || !options->hold_ports)
-        return rc;
-    rc = hold(ports, options->http_port, err);
-    if (rc == 0)
-        rc = hold(ports, options->ws_port, err);
-    if (rc < 0)
-        ports_release(ports);
-    return rc;
+    if (!ports_are_free(ports, err))
+        return err->code;
+    return ports->options->hold_ports ? hold(ports, err) : 0;
 }
 
 void ports_release(struct ports *ports) {

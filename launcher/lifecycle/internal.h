@@ -39,7 +39,7 @@ void server_end(struct turn *, enum lifecycle_cause);
 /* Ends the tree in order and starts again. */
 void server_restart(struct turn *);
 
-/* A further signal: no more waiting for an orderly end. */
+/* No more waiting for an orderly end of the tree. */
 void server_hurry(struct turn *);
 void server_drained(struct turn *);
 

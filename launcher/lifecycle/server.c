@@ -19,7 +19,7 @@ static void drain_begin(struct turn *t) {
     turn_do(t, LIFECYCLE_DO_CLOSE_STDIN | LIFECYCLE_DO_TERMINATE);
 }
 
-static void drain_kill(struct turn *t) {
+void server_hurry(struct turn *t) {
     struct lifecycle *l = t->l;
     if (!l->tree || l->drain >= LIFECYCLE_DRAIN_KILL)
         return;
@@ -126,7 +126,7 @@ static void server_crash(struct turn *t) {
     if (l->server == LIFECYCLE_READY && t->now - l->ready_at >= l->config.health_ms)
         crash_forget(l);
     crash_note(t);
-    drain_kill(t);
+    server_hurry(t);
     if (l->crash_count >= l->config.crash_limit) {
         server_fail(t, LIFECYCLE_FAILURE_CRASHES);
         return;
@@ -215,15 +215,11 @@ void server_restart(struct turn *t) {
     server_become(t, LIFECYCLE_STOPPING);
 }
 
-void server_hurry(struct turn *t) {
-    drain_kill(t);
-}
-
 /* The grace is for those who were asked. Those who are left never heard of it, and nothing more
  * will come of waiting. */
 void server_drained(struct turn *t) {
     if (t->l->drain == LIFECYCLE_DRAIN_TERM)
-        drain_kill(t);
+        server_hurry(t);
 }
 
 int lifecycle_exit_code(const struct lifecycle *l) {
@@ -255,7 +251,7 @@ static bool drain_timer(struct turn *t) {
     if (drain_over(l) || t->now < l->drain_by)
         return false;
     if (l->drain == LIFECYCLE_DRAIN_TERM)
-        drain_kill(t);
+        server_hurry(t);
     else {
         l->drain = LIFECYCLE_DRAIN_STUCK;
         l->drain_by = 0;

@@ -19,10 +19,6 @@
 /* How often a file that vanishes under our hands is opened anew. */
 #define ATTEMPTS 16
 
-static struct flock whole_file(short type) {
-    return (struct flock){.l_type = type, .l_whence = SEEK_SET};
-}
-
 /* Whether the open file is the one that the name stands for now, which includes that it has a name:
  * an inode in use is not given to another file. */
 static bool is_current(int fd, const struct os_dir *dir, const char *name) {
@@ -33,7 +29,7 @@ static bool is_current(int fd, const struct os_dir *dir, const char *name) {
 }
 
 static int lock_whole(int fd) {
-    struct flock request = whole_file(F_WRLCK);
+    struct flock request = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_OFD_SETLK, &request) == 0)
         return 0;
     return errno == EACCES || errno == EAGAIN ? -EWOULDBLOCK : -errno;
@@ -119,7 +115,7 @@ void os_lock_text(os_handle lock, char out[OS_LOCK_TEXT_MAX]) {
 }
 
 int os_lock_is_held(const struct os_dir *dir, const char *name) {
-    struct flock question = whole_file(F_WRLCK);
+    struct flock question = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (!posix_name_is_plain(name))
         return -EINVAL;
     int fd = openat((int)dir->handle, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
