@@ -9,9 +9,8 @@ import pytest
 
 from clients import in_namespace, wait_for, watch
 from front import MODERN, STUB, Front, Scene
-from harness import Process, children_of, kill, wait_gone
+from harness import Process, children_of, kill, system, wait_gone
 from scene import cpu_seconds, wait_asleep, wakeups
-from test_watchdog import PARENT
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25"}}
 SAY = 'printf "%s\\n" "$0"; exec sleep 1000'
@@ -28,11 +27,12 @@ class Family:
 
     def __init__(self, scene, env=None, *options):
         instance = scene.instance
-        argv = instance.argv("mcp", "--grace-ms", "60000", *options, "--", *STUB)
+        argv = instance.argv("mcp", "--grace-ms", "60000", *options, "--", *system.command(STUB))
         self.instance = instance
-        self.parent = Process(["sh", "-c", PARENT, "sh"] + argv, dict(scene.env, **(env or {})),
+        self.parent = Process(system.parent(argv), dict(scene.env, **(env or {})),
                               stdin=subprocess.PIPE)
-        self.front = int(self.parent.expect(r"^started (\d+)$").group(1))
+        self.adopted = system.Adopted(int(self.parent.expect(r"^started (\d+)$").group(1)))
+        self.front = self.adopted.pid
         self.say(INITIALIZE)
         self.parent.expect('"serverInfo"')
         self.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -52,7 +52,7 @@ class Family:
         return self
 
     def __exit__(self, *_):
-        if self.front in children_of(os.getpid()) or self.parent.popen.poll() is None:
+        if self.adopted.is_there():
             kill(self.front, signal.SIGTERM)
             wait_gone(self.front)
         self.parent.popen.stdin.close()
@@ -68,8 +68,7 @@ def test_B1_B2_B3_it_ends_in_order_when_its_parent_dies_while_stdin_stays_open(s
             family.say(call)
             scene.observer.expect_call("tools/call")
             family.kill_parent()
-            wait_gone(family.front)
-            assert os.waitstatus_to_exitcode(os.waitpid(family.front, 0)[1]) == 0
+            assert family.adopted.wait() == 0
             wait_for(control, lambda state: state["sessions"] == [])
         assert not os.path.exists(family.record())
         scene.observer.expect(event="request", method="DELETE")
@@ -84,8 +83,7 @@ def test_B2_the_watchdog_can_be_turned_off(scene, value):
             family.say({"jsonrpc": "2.0", "id": number, "method": "ping"})
             family.parent.expect('"id": %d' % number)
         kill(family.front, signal.SIGTERM)
-        wait_gone(family.front)
-        assert os.waitstatus_to_exitcode(os.waitpid(family.front, 0)[1]) == 0
+        assert family.adopted.wait() == 0
         assert not os.path.exists(family.record())
 
 
@@ -170,7 +168,7 @@ def test_everything_may_be_said_before_the_server_is_up(scene):
     with open(path, "w") as file:
         file.write(text)
     with open(path) as file:
-        done = scene.instance.cli("mcp", "--grace-ms", "0", "--", *STUB, env=scene.env, stdin=file)
+        done = scene.instance.cli("mcp", "--grace-ms", "0", "--", *system.command(STUB), env=scene.env, stdin=file)
     answers = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
     assert sorted(answer["id"] for answer in answers) == [1, 2, 3] and done.status == 0
     order = [scene.observer.expect(event="request")["body"] for _ in range(2)]

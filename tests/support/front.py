@@ -185,6 +185,9 @@ class Front(Process):
     def end_input(self):
         self.popen.stdin.close()
 
+    def end_reading(self):
+        """Nothing: all lines are waited for."""
+
     def wait(self, limit=LIMIT):
         status = super().wait(limit)
         self.listener.join(limit)

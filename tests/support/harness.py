@@ -171,13 +171,16 @@ class Process:
                         raise AssertionError("no %r in the output of %s:\n%s" %
                                              (pattern, self.popen.args, last))
 
+    def end_reading(self):
+        os.write(self.tell_enough, b"-")
+
     def wait(self, limit=LIMIT):
         """Waits for the end and returns the exit status, negative for a signal."""
         system.wait_ended(self.popen, limit)
         status = self.popen.wait()
         if not system.OUTPUT_ENDS and self.reader.is_alive():
             self.reader.join(OUTPUT_MOST)
-            os.write(self.tell_enough, b"-")
+            self.end_reading()
         self.reader.join(limit)
         if self.reader.is_alive():
             raise TimeoutError("%s has ended, but not its output within %g s" % (self.popen.args, limit))

@@ -20,12 +20,26 @@ PRELOAD = "what makes allocations fail, one by one, is loaded by LD_PRELOAD"
 KERNEL = "it is about what an older kernel of Linux lacks or a sandbox forbids"
 NAMESPACES = "it needs pid and mount namespaces; numbers used again are told by the start (tests/wine/os_process.c)"
 HOLDERS = "Wine does not tell who holds a port; that it is named is tested by tests/wine/os_calls.c"
+PROCESS_1 = "there is no process 1 that orphans are given to"
+HANGUP = "only a person closes the console of another program"
+COSTS = "what a process costs under Wine, in memory, time and wake-ups, is not what it costs on Windows"
 
 PYTHON = "its server is a program in Python, of which there is none for Windows here"
 
 NOT_HERE = {
     "engine/test_example_addon.py::test_F8_example_addon_has_a_server_beside_the_main_one": PYTHON,
     "engine/test_example_addon.py::test_F8_what_the_page_says_works": PYTHON,
+    "process/test_watchdog.py::test_B4_under_a_parent_that_is_process_1_it_does_not_end_itself": PROCESS_1,
+    "process/test_watchdog.py::test_B4_as_process_1_it_does_not_end_itself_and_obeys_sigterm": PROCESS_1,
+    "process/test_front_ends.py::test_B4_under_a_parent_that_is_process_1_it_does_not_end_itself": PROCESS_1,
+    "process/test_front_ends.py::test_B4_as_process_1_it_does_not_end_itself_and_obeys_sigterm": PROCESS_1,
+    "process/test_front_ends.py::test_B3_a_signal_answers_what_is_in_flight_and_leaves[1]": HANGUP,
+    "process/test_front_ends.py::test_F2_at_rest_it_does_not_wake_up": COSTS,
+    "process/test_front_ends.py::test_F2_while_the_server_is_away_it_does_not_spin": COSTS,
+    "process/test_serve_http.py::test_F7_other_users_are_refused": USERS,
+    "process/test_serve_http.py::test_F7_a_client_that_does_not_read_does_not_grow_the_server": COSTS,
+    "process/test_serve_http.py::test_F7_no_growth_after_many_requests": COSTS,
+    "process/test_serve_http.py::test_F2_idle_server_does_not_wake_up": COSTS,
     "engine/test_lives.py::test_A10_end_of_the_editor_waits_for_no_launcher_and_leaves_what_is_not_its_own":
         LAUNCHER_SCRIPT,
     "engine/test_lives.py::test_F8_launcher_that_hangs_holds_up_no_frame_and_no_other_server": LAUNCHER_SCRIPT,
@@ -90,11 +104,13 @@ NOT_YET = [
     "engine/test_tools_trust.py",
     "engine/test_tools_values.py",
     "mcp",
+    "process/test_serve_http.py::test_F7_slow_clients_do_not_hurt_others",
+    "process/test_serve_http.py::test_F7_those_that_are_refused_push_nobody_out",
+    "process/test_serve_mcp.py::test_F7_calls_that_nobody_comes_back_to_keep_nobody_out",
+    "process/test_front_ends.py::test_a_client_that_closes_only_its_ears_ends_it",
     "process/test_command.py",
     "process/test_control_client.py",
     "process/test_drained.py",
-    "process/test_front_ends.py",
-    "process/test_front_own.py",
     "process/test_front_relay.py",
     "process/test_front_stranger.py",
     "process/test_front_survival.py",
@@ -103,10 +119,7 @@ NOT_YET = [
     "process/test_machine.py",
     "process/test_many_sessions.py",
     "process/test_replace.py",
-    "process/test_serve_http.py",
-    "process/test_serve_input.py",
     "process/test_serve_limits.py",
-    "process/test_serve_mcp.py",
     "process/test_serve_memory.py",
     "process/test_serve_resume.py",
     "process/test_serve_start.py",
@@ -117,7 +130,6 @@ NOT_YET = [
     "process/test_sweep_kill.py",
     "process/test_tree.py",
     "process/test_watch.py",
-    "process/test_watchdog.py",
     "process/test_printable.py::test_L4_what_an_older_daemon_says_is_made_printable_where_it_leaves",
 ]
 

@@ -211,6 +211,31 @@ class Daemon:
         os.close(self.lock)
 
 
+PARENT = 'exec 3<&0; "$@" <&3 3<&- & echo "started $!"; wait'
+
+
+def parent(argv):
+    """A program that starts another one, which shares its standard streams, tells its pid, and waits."""
+    return ["sh", "-c", PARENT, "sh"] + list(argv)
+
+
+class Adopted:
+    """The child of a parent that may have ended: then it is ours."""
+
+    def __init__(self, pid):
+        self.pid, self.status = pid, None
+
+    def is_there(self):
+        return self.status is None and state_of(self.pid) != "X"
+
+    def wait(self, limit=30.0):
+        """For its end; its exit code, which its parent takes if that lives."""
+        if self.status is None:
+            wait_gone(self.pid, limit)
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.status
+
+
 class Watched:
     """Processes held by pidfd, so that their end can be told from a number used again."""
 

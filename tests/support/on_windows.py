@@ -40,7 +40,7 @@ WHY_FULL = ""  # to the C library /dev/full is a console, which it writes to at 
 ENVIRONMENT = {"WINEDEBUG": "-all", "DISPLAY": "", "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
 ACTS = {signal.SIGKILL: "kill", signal.SIGSTOP: "suspend", signal.SIGCONT: "resume", signal.SIGTERM: "interrupt",
         signal.SIGINT: "interrupt"}
-STAYING = (["run"], ["mcp"], ["serve"])  # those that a person starts in a console
+STAYING = (["run"], ["mcp"], ["serve"], ["parent"])  # those that a person starts in a console
 OWN = ("winedevice", "plugplay", "svchost", "rpcss", "services", "explorer", "conhost", "wineboot")
 
 
@@ -264,9 +264,9 @@ def own_pid():
 def identity(pid):
     """The process as it is named in messages: with its start time."""
     start = host().ask("start", pid)
-    if not start.isdigit():
+    if start == "gone":
         raise ProcessLookupError(pid)
-    return {"pid": pid, "start": start}
+    return {"pid": pid, "start": start.split()[-1]}
 
 
 def wait_gone(pid, limit=30.0):
@@ -290,7 +290,7 @@ def kill(pid, number=signal.SIGKILL):
 
 def state_of(pid):
     """X for one that is gone, Z for one that has ended but is held by somebody, R for one that lives."""
-    return {"gone": "X", "ended": "Z"}.get(host().ask("start", pid), "R")
+    return {"gone": "X", "ended": "Z"}.get(host().ask("start", pid).split()[0], "R")
 
 
 def _translate(words, env):
@@ -392,6 +392,31 @@ class Daemon:
     def close(self):
         self.waiting.close()
         self.lock.close()
+
+
+def parent(argv):
+    """A program that starts another one, which shares its standard streams, tells its pid, and waits."""
+    return [native(HOST), "parent"] + list(argv)
+
+
+class Adopted:
+    """The child of a parent that may have ended."""
+
+    def __init__(self, pid):
+        self.connection = host().request("attach", pid)
+        self.pid, self.status = pid, None
+        assert read_line(self.connection) == "ok"
+
+    def is_there(self):
+        return self.status is None and state_of(self.pid) == "R"
+
+    def wait(self, limit=30.0):
+        """For its end; its exit code."""
+        if self.status is None:
+            self.connection.settimeout(limit)
+            self.status = int(read_line(self.connection))
+            self.connection.close()
+        return self.status
 
 
 class Watched:

@@ -1,27 +1,31 @@
 /* The tests' hands among the processes of Windows: they run on another system, whose pids, pipes
  * and signals mean nothing here.
  *
- *     host                   listens on 127.0.0.1 and prints the port; each connection is one
- * request host idle              does nothing host interrupt PID     presses Ctrl-C in the console
- * of the process host peer PIPE         a process with a connection of its own, told what to do by
- * its input
+ *     host                 listens on 127.0.0.1, prints the port; a connection is one request
+ *     host idle            does nothing
+ *     host interrupt PID   presses Ctrl-C in the console of the process
+ *     host parent LINE     starts a program with all that is its own, prints "started PID", waits
+ *     host peer PIPE       has a connection of its own, and is told what to do by its input
+ *     host session PIPE ROLE   does the same as tests/support/session_client.py
  *
  * A request is a length (four bytes, the lowest first) and so many bytes: words, each with a NUL
  * behind it. The answer is a line, and what follows depends on the request:
  *
- *     self                            our pid and start, and the SID of our user
- *     stream                          a number; the connection is one of a program's streams later
- * on run LINE FOLDER CONSOLE IN OUT ERR VARIABLE... pid and start; then, when it has ended, its
- * exit code. A stream is the number of one, "null", "same" (as standard output), or a path.
- *                                     NAME=VALUE is set, NAME alone is removed
- *     kill|suspend|resume|interrupt PID      "ok", or "gone"
- *     start PID                       when it was created; "ended", or "gone" if nobody holds it
- * any more await MS PID                    "gone", or "there" when the time is over
- *     environment|command|folder PID  its words, each with a NUL behind it
- *     connect PIPE                    "ok", and the connection is the pipe's from then on
- *     accept PIPE                     the same from the other side: "ok" as soon as somebody has
- * come hold FILE                       "ok"; it is open and shared with nobody as long as the
- * connection */
+ *     self                 our pid and start, and the SID of our user
+ *     stream               a number; the connection is one of a program's streams later on
+ *     run LINE FOLDER CONSOLE IN OUT ERR VARIABLE...
+ *                          pid and start; then, when it has ended, its exit code. A stream is the
+ *                          number of one, "null", "same" (as standard output), or a path.
+ *                          NAME=VALUE is set, NAME alone is removed
+ *     kill|suspend|resume|interrupt PID   "ok", or "gone"
+ *     start PID            when it was created, with "ended" before it; "gone": nobody holds it
+ *     attach PID           "ok"; then, when it has ended, its exit code
+ *     handles PID          how many it has
+ *     await MS PID         "gone", or "there" when the time is over
+ *     environment|command|folder PID   its words, each with a NUL behind it
+ *     connect PIPE         "ok", and the connection is the pipe's from then on
+ *     accept PIPE          the same from the other side: "ok" as soon as somebody has come
+ *     hold FILE            "ok"; shared with nobody as long as the connection is there */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -384,13 +388,27 @@ static void answer_self(SOCKET to) {
 
 static void answer_start(SOCKET to, const char *pid) {
     HANDLE process = open_process(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, pid);
-    char text[32] = "gone\n";
+    char text[40] = "gone\n";
     if (process && WaitForSingleObject(process, 0) == WAIT_OBJECT_0)
-        snprintf(text, sizeof text, "ended\n");
+        snprintf(text, sizeof text, "ended %" PRIu64 "\n", start_of(process));
     else if (process)
         snprintf(text, sizeof text, "%" PRIu64 "\n", start_of(process));
     if (process)
         CloseHandle(process);
+    answer(to, text);
+}
+
+static void answer_attach(SOCKET to, const char *pid) {
+    HANDLE process = open_process(PROCESS_QUERY_LIMITED_INFORMATION | SYNCHRONIZE, pid);
+    char text[32];
+    DWORD code = 0;
+    answer(to, process ? "ok\n" : "gone\n");
+    if (!process)
+        return;
+    WaitForSingleObject(process, INFINITE);
+    GetExitCodeProcess(process, &code);
+    CloseHandle(process);
+    snprintf(text, sizeof text, "%lu\n", code);
     answer(to, text);
 }
 
@@ -558,6 +576,8 @@ static bool carry_out(SOCKET to, char **words, size_t count) {
         answer_run(to, words);
     } else if (strcmp(words[0], "start") == 0 && count == 2) {
         answer_start(to, words[1]);
+    } else if (strcmp(words[0], "attach") == 0 && count == 2) {
+        answer_attach(to, words[1]);
     } else if (strcmp(words[0], "handles") == 0 && count == 2) {
         answer_handles(to, words[1]);
     } else if (strcmp(words[0], "await") == 0 && count == 3) {
@@ -771,6 +791,18 @@ static int hold_session(const char *name, const char *role) {
     return 0;
 }
 
+static int be_a_parent(wchar_t *line) {
+    STARTUPINFOW startup = {.cb = sizeof startup};
+    PROCESS_INFORMATION child;
+    char text[40];
+    if (!CreateProcessW(NULL, line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, &child))
+        return 97;
+    snprintf(text, sizeof text, "started %lu\n", child.dwProcessId);
+    say(text, (DWORD)strlen(text));
+    WaitForSingleObject(child.hProcess, INFINITE);
+    return 0;
+}
+
 static int interrupt(const char *pid) {
     FreeConsole();
     if (!AttachConsole(strtoul(pid, NULL, 10)))
@@ -785,6 +817,8 @@ int main(int argc, char **argv) {
         Sleep(INFINITE);
     if (argc == 3 && strcmp(argv[1], "interrupt") == 0)
         return interrupt(argv[2]);
+    if (argc > 2 && strcmp(argv[1], "parent") == 0)
+        return be_a_parent(wcsstr(GetCommandLineW(), L" parent ") + wcslen(L" parent "));
     if (argc == 3 && strcmp(argv[1], "peer") == 0)
         return be_a_peer(argv[2]);
     if (argc == 4 && strcmp(argv[1], "session") == 0)
