@@ -10,7 +10,9 @@
 enum { BACKLOG = 511, PAIRS_TRIED = 100 };
 
 void ports_init(struct ports *ports, const struct options *options) {
-    *ports = (struct ports){.options = options, .listeners = {OS_NO_HANDLE, OS_NO_HANDLE}};
+    *ports = (struct ports){.options = options,
+                            .listeners = {OS_NO_HANDLE, OS_NO_HANDLE},
+                            .reserved = {OS_NO_HANDLE, OS_NO_HANDLE}};
 }
 
 /* ---- having ports ---- */
@@ -76,6 +78,7 @@ static int hold(struct ports *ports, struct error *err) {
     for (size_t i = 0; i < 2 && rc == 0 && wanted[i] != 0; i++) {
         rc = os_listen(&ports->listeners[i], wanted[i], BACKLOG, err);
         ports->listener_count += rc == 0;
+        os_port_reserve(&ports->reserved[i], wanted[i]); /* as far as the system has it */
     }
     if (rc < 0)
         ports_release(ports);
@@ -92,8 +95,10 @@ int ports_prepare(struct ports *ports, struct error *err) {
 }
 
 void ports_release(struct ports *ports) {
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++) {
         os_handle_close(&ports->listeners[i]);
+        os_handle_close(&ports->reserved[i]);
+    }
     ports->listener_count = 0;
 }
 

@@ -17,8 +17,8 @@ struct ports_conflict {
 struct ports {
     const struct options *options;
     struct ports_conflict conflict;
-    os_handle listeners[2];
-    size_t listener_count; /* 0: the server listens itself */
+    os_handle listeners[2], reserved[2]; /* on 127.0.0.1, and what keeps others from [::1] */
+    size_t listener_count;               /* 0: the server listens itself */
 };
 
 void ports_init(struct ports *ports, const struct options *options);

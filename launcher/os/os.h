@@ -287,6 +287,10 @@ int os_port_try(uint16_t port, struct error *err);
 int os_listen(os_handle *listener, uint16_t port, int backlog, struct error *err);
 int os_socket_port(os_handle handle, uint16_t *port);
 
+/* Keeps everybody else from [::1]:port, where nobody is to listen: who says "localhost" then gets
+ * to 127.0.0.1. To be closed; an error where there is no such address, or somebody has it. */
+int os_port_reserve(os_handle *reserved, uint16_t port);
+
 /* Who is on a port. identity.pid is 0 if no process could be named: it belongs to another user or
  * another pid namespace; user is known all the same. Of several processes that share the socket
  * (a server and its children) it is the oldest, and count says how many there are. listening is

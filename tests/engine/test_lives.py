@@ -88,7 +88,7 @@ class Three:
         if self.third in self.scenes:
             self.scenes.remove(self.third)
             self.third.process.kill()  # nobody waits for it: a zombie is dead as well
-            wait_until(lambda: state_of(self.third.pid) == system.UNWAITED, "zombie")
+            wait_until(lambda: state_of(self.third.pid) in system.UNWAITED, "zombie")
         return self
 
 
@@ -133,7 +133,7 @@ def test_A5_an_owner_that_leaves_and_lives_on_may_come_back(three):
 
 def test_A5_A11_the_server_of_a_killed_editor_goes_to_the_one_that_is_left(three):
     three.without_the_first().without_the_third().wait_status(1, three.second)
-    assert state_of(three.third.pid) == system.UNWAITED
+    assert state_of(three.third.pid) in system.UNWAITED
     assert three.projects() == ["Second game"]
     assert three.status()["server"]["pid"] == three.pid and is_alive(three.pid)
     assert three.servers[1].call("get_state") == "ready"
@@ -170,7 +170,7 @@ def test_A11_killed_editor_leaves_no_process_and_no_port(tmp_path):
                 tree.wait()
                 took = time.monotonic() - dead
                 free = wait_until(lambda: subject.ports_are_free(), "free ports") and time.monotonic() - dead
-            assert state_of(scene.pid) == system.UNWAITED  # nobody has waited for it
+            assert state_of(scene.pid) in system.UNWAITED  # nobody has waited for it
             print("%s of the editor: its tree is gone after %.0f ms, its ports are free after %.0f ms"
                   % (number.name, took * 1000, free * 1000))
             assert free < BUDGET

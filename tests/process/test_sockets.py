@@ -1,5 +1,6 @@
 """When a server counts as ready, connections across restarts, and servers that know nothing of us."""
 import collections
+import errno
 import os
 import re
 import shutil
@@ -220,6 +221,31 @@ class Load:
 
 
 HOLDING = [SERVER, "--listen-fds", "--notify"]
+
+
+@pytest.mark.parametrize("reuse", [0, 1])
+def test_L3_nobody_else_can_have_the_other_loopback_address_of_held_ports(state_dir, reuse):
+    """Clients that say `localhost` would reach him. Once the server has ended anybody can."""
+    def bind(port, address):
+        with socket.socket(socket.AF_INET6) as other:
+            other.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
+            other.bind((address, port))
+            other.listen()
+    with Instance(state_dir, "--hold-ports") as it:
+        assert it.launch(command=HOLDING)["code"] == 0
+        for port in (it.http, it.ws):
+            for address in ("::1", "::"):
+                with pytest.raises(OSError) as refused:
+                    bind(port, address)
+                assert refused.value.errno == errno.EADDRINUSE
+        assert it.cli("restart").status == 0
+        with pytest.raises(OSError):
+            bind(it.http, "::1")
+        assert it.cli("stop").status == 0
+        it.wait_end()
+        for port in (it.http, it.ws):
+            bind(port, "::1")
 
 
 def test_F5_no_connection_is_refused_during_restarts(state_dir, starts):

@@ -149,7 +149,7 @@ area_windows() {
     local program
     run_pytest wine
     look_for_windows_engine
-    TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest process mcp engine
+    TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest process mcp engine windows
     with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
     for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
         run_tap with_wine /usr/lib/wine/wine64 "$program"

@@ -33,6 +33,23 @@ int os_listen(os_handle *listener, uint16_t port, int backlog, struct error *err
     return 0;
 }
 
+/* Without SO_REUSEADDR, which would let others bind beside us what is not listened on. */
+int os_port_reserve(os_handle *reserved, uint16_t port) {
+    struct sockaddr_in6 address = {
+        .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    *reserved = OS_NO_HANDLE;
+    int fd = posix_socket(AF_INET6, SOCK_STREAM), rc = 0;
+    if (fd < 0)
+        return fd;
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0) {
+        rc = -errno;
+        close(fd);
+        return rc;
+    }
+    *reserved = fd;
+    return 0;
+}
+
 int os_socket_port(os_handle handle, uint16_t *port) {
     union {
         struct sockaddr any;

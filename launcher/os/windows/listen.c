@@ -29,6 +29,21 @@ int os_listen(os_handle *listener, uint16_t port, int backlog, struct error *err
     return 0;
 }
 
+int os_port_reserve(os_handle *reserved, uint16_t port) {
+    struct sockaddr_in6 address = {
+        .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    SOCKET opened;
+    int rc = sockets_open(AF_INET6, &opened);
+    *reserved = OS_NO_HANDLE;
+    if (rc == 0)
+        rc = sockets_bind_alone(opened, (struct sockaddr *)&address, sizeof address);
+    if (rc == 0)
+        *reserved = (os_handle)opened;
+    else if (opened != INVALID_SOCKET)
+        closesocket(opened);
+    return rc;
+}
+
 int os_socket_port(os_handle handle, uint16_t *port) {
     union {
         struct sockaddr any;
