@@ -12,6 +12,7 @@
 #include "daemon/command_words.h"
 #include "daemon/place.h"
 #include "daemon/ports.h"
+#include "daemon/records.h"
 #include "exit_code.h"
 #include "memory.h"
 #include "os/os_pipe.h"
@@ -23,8 +24,9 @@
 enum {
     MOMENT_MS = 20, /* between looks for a daemon that holds the lock but does not listen */
     HANDSHAKE_MOST_MS = 60000,
-    LOST_MOST_MS = 10000, /* for a daemon to make again what was removed */
-    QUIET_MS = 5000,      /* from a daemon that was started; then it is asked */
+    LOST_MOST_MS = 10000,     /* for a daemon to make again what was removed */
+    SUCCESSOR_MOST_MS = 5000, /* for who has asked a daemon of ours to make room */
+    QUIET_MS = 5000,          /* from a daemon that was started; then it is asked */
     SILENT_MOST_MS = 20000,
     COMMAND_SHOWN = 200, /* characters of another command, in a message */
 };
@@ -37,6 +39,7 @@ struct launch {
     int64_t began;
     int64_t unanswered_since; /* 0: who has the lock has answered since */
     bool restarted;           /* a failed server has been given one more try */
+    int64_t replaced;         /* the daemon of ours that made room for a newer one; 0: none */
 };
 
 /* ---- results ---- */
@@ -234,6 +237,7 @@ static enum outcome start(struct launch *launch, os_handle lock) {
     if (launch->result && json_is_true(json_object_get(launch->result, "again"))) {
         json_decref(launch->result);
         launch->result = NULL;
+        launch->replaced = pid;
         return AGAIN;
     }
     if (launch->result)
@@ -407,6 +411,17 @@ static bool is_passed_over(struct launch *launch, const struct os_dir *dir) {
            options_next_pair(&launch->options);
 }
 
+/* Who took the lock first would start the older release again, to be replaced again, for ever. */
+static void let_successor_in(struct launch *launch, const struct os_dir *dir) {
+    int64_t until = os_clock_ms() + SUCCESSOR_MOST_MS;
+    struct records_state state;
+    while (os_clock_ms() < until &&
+           !(records_read_state(dir, &state) && state.daemon.pid != launch->replaced &&
+             os_control_is_answered(dir)))
+        os_dir_wait(dir, MOMENT_MS);
+    launch->replaced = 0;
+}
+
 static enum outcome try_instance(struct launch *launch) {
     struct error err = {0};
     struct os_dir dir;
@@ -415,6 +430,8 @@ static enum outcome try_instance(struct launch *launch) {
     int rc = options_dir(&launch->options, &dir, true, &err);
     if (rc < 0)
         return give_up(launch, EXIT_FAILED, err.message);
+    if (launch->replaced)
+        let_successor_in(launch, &dir);
     rc = place_take(&lock, &dir, &err);
     if (rc == UV_EAGAIN)
         place_tell_silent(&dir, &err);
