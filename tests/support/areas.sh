@@ -144,17 +144,28 @@ with_wine() {
         WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
 }
 
-# The tests of Windows itself, and the tests of the other areas against the programs of Windows.
+# The tests of Windows itself.
 area_windows() {
     local program
     run_pytest wine
-    look_for_windows_engine
-    TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest process mcp engine windows
+    run_on_windows windows
     with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
     for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
         run_tap with_wine /usr/lib/wine/wine64 "$program"
     done
     with_wine /usr/lib/wine/wineserver64 -k || true # that of this prefix
+}
+
+# The tests in these folders against the programs of Windows.
+run_on_windows() {
+    look_for_windows_engine
+    TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest "$@"
+}
+
+# The tests of the other areas, run on Windows, and which are not. Not a part of all tests as long as one of some
+# hundred processes does not start under Wine, or keeps its port for a moment.
+area_same() {
+    run_on_windows process mcp engine
     "$PYTHON" "$ROOT/tests/support/not_here.py"
     cat "$BUILD"/logs/lanes/{process,mcp,engine}-* | awk '
         { same += $1; left += $2 + $3; not_here += $4; not_yet += $5 }
@@ -272,29 +283,32 @@ area_lint() {
 is_area() {
     local area
     # shellcheck disable=SC2153 # set by dev
-    for area in "${AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
+    for area in "${AREAS[@]}" "${MORE_AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
     return 1
 }
 
 prepare_areas() {
     local area tools=()
     for area in "$@"; do
-        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
+        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]} ${MORE_AREAS[*]}"
         case $area in
         lint) tools+=("${TOOLS_LINT[@]}") ;;
         process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
         mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
         engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
-        windows) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}") ;;
+        windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
     [ ${#tools[@]} -eq 0 ] || need "${tools[@]}"
     cmd_build compiledb=yes
     for area in "$@"; do
         if [ "$area" = process ]; then with_cache_lock nginx fetch_nginx; fi
-        if [ "$area" = mcp ] || [ "$area" = windows ]; then with_cache_lock node fetch_node_packages; fi
-        if [ "$area" = windows ]; then with_cache_lock windows-node fetch_windows_node; fi
-        if [ "$area" = windows ]; then cmd_build platform=windows; fi
+        case $area in mcp | windows | same) with_cache_lock node fetch_node_packages ;; esac
+        case $area in windows | same)
+            with_cache_lock windows-node fetch_windows_node
+            cmd_build platform=windows
+            ;;
+        esac
     done
 }
 
