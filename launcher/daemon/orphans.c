@@ -67,19 +67,35 @@ static bool is_adopter(const struct orphans *orphans, int64_t pid) {
     return false;
 }
 
-/* The server leads a session, whose number is not given away as long as somebody is in it. Others
- * that its descendants may be in were begun by one of them, for nobody gets into one that is there
- * already: a copy of the server's environment that runs in a terminal is in an older one. */
-static bool descends(const struct orphans *orphans, const struct os_identity *identity) {
+/* Nobody gets into a session that is there already: those that the server's descendants are in were
+ * begun by one of them. A copy of the server's environment that runs in a terminal is in an older
+ * one, which shows by its leader, or, if that one is gone or of the very moment of the daemon, by
+ * somebody above the daemon who is in it, too. A session of number 0 was begun outside of what we
+ * see. */
+static bool is_older_session(const struct orphans *orphans, int64_t session) {
     const struct records_state *record = &orphans->record;
     struct os_identity leader;
+    int64_t other;
+    if (session == 0)
+        return true;
+    if (os_identity_of(session, &leader) == 0 && leader.start < record->daemon.start)
+        return true;
+    for (size_t i = 0; i < RECORDS_ABOVE && record->above[i].pid > 0; i++)
+        if (os_process_session(&record->above[i], &other) == 0 && other == session)
+            return true;
+    return false;
+}
+
+/* The server leads a session, whose number is not given away as long as somebody is in it. */
+static bool descends(const struct orphans *orphans, const struct os_identity *identity) {
+    const struct records_state *record = &orphans->record;
     int64_t session, parent;
     if (is_server(orphans, identity))
         return true;
     if (os_process_session(identity, &session) == 0) {
         if (record->server.pid > 0 && session == record->server.pid)
             return true;
-        if (os_identity_of(session, &leader) == 0 && leader.start < record->daemon.start)
+        if (is_older_session(orphans, session))
             return false;
     }
     return os_process_parent(identity, &parent) == 0 && is_adopter(orphans, parent);

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import traceback
 
 import pytest
 
@@ -336,7 +337,7 @@ def test_C3_the_doctor_changes_nothing(left_behind):
     assert not left_behind.instance.ports_are_free()
 
 
-def test_L3_a_copy_of_a_servers_environment_is_no_orphan(state_dir):
+def check_copy_of_environment(state_dir):
     """Daemon and guard are killed, and somebody had tried something with the server's environment, in the
     terminal from which all was started: who adopts orphans there is the parent of both."""
     it = Instance(state_dir)
@@ -353,6 +354,35 @@ def test_L3_a_copy_of_a_servers_environment_is_no_orphan(state_dir):
             swept = it.cli("sweep").output
             wait_gone(server)
             assert copy.popen.poll() is None and "`kill %d` ends it" % copy.pid in swept, swept
+
+
+def in_session_of_its_own(function, leader_lives):
+    """Calls it in a process of a new session, and raises here what it raised there."""
+    read_end, write_end = os.pipe()
+    leader = os.fork()
+    if leader == 0:
+        failed = "did not come to its end"
+        try:
+            os.setsid()
+            if not leader_lives and os.fork():
+                os._exit(0)
+            wait_until(lambda: leader_lives or os.getppid() != os.getsid(0), "the leader is gone")
+            function()
+            failed = ""
+        except BaseException:
+            failed = traceback.format_exc()
+        finally:
+            os.write(write_end, failed.encode()[-4096:])
+            os._exit(0)
+    os.close(write_end)
+    os.waitpid(leader, 0)
+    with open(read_end, "rb") as end:
+        assert end.read() == b""
+
+
+@pytest.mark.parametrize("leader_lives", [True, False], ids=["leader lives", "leader is gone"])
+def test_L3_a_copy_of_a_servers_environment_is_no_orphan(state_dir, leader_lives):
+    in_session_of_its_own(lambda: check_copy_of_environment(state_dir), leader_lives)
 
 
 def test_C3_orphans_are_swept_and_others_are_left_alone(left_behind):
