@@ -26,6 +26,17 @@ int os_watch_create(struct os_watch **watch, uv_loop_t *loop, const struct os_id
                     uint32_t poll_ms, os_watch_fn fn, void *context);
 void os_watch_destroy(struct os_watch *watch);
 
+/* ---- Connections ---- */
+
+/* Lets an initialised handle listen with this socket, which is the handle's then and closed with
+ * it, or at once if that fails. */
+int os_listener_start(uv_tcp_t *tcp, os_handle listener, int backlog, uv_connection_cb fn);
+
+/* Takes in nobody any more, so that the socket's other owners get whoever comes next. True: the
+ * handle may be closed. False: as soon as the function is called with an error, for until then
+ * somebody who came before may be told of. */
+bool os_listener_rest(uv_tcp_t *tcp);
+
 /* ---- The end of who reads our output ---- */
 
 struct os_reader;

@@ -99,7 +99,6 @@ NOT_YET = [
     "engine/test_clients.py",
     "engine/test_dock.py",
     "engine/test_dock_real.py",
-    "engine/test_end_to_end.py",
     "engine/test_extension.py",
     "engine/test_moments.py",
     "engine/test_not_started.py",

@@ -288,7 +288,7 @@ def test_G6_a_restart_refuses_no_connection(instance):
         over.set()
         thread.join()
     assert answered and set(answered) == {200}
-    assert not [why for why in refused if isinstance(why, ConnectionRefusedError)], refused
+    assert refused == []
 
 
 @pytest.mark.parametrize("word", ['a"&echo INJECTED', "a&echo INJECTED", "a|echo INJECTED", "a^&echo INJECTED",

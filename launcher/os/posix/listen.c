@@ -1,4 +1,5 @@
 /* Listening sockets on the loopback address, and such as were handed down. */
+#include "../os_loop.h"
 #include "posix.h"
 
 #include <errno.h>
@@ -66,6 +67,19 @@ int os_socket_port(os_handle handle, uint16_t *port) {
     else
         return -EAFNOSUPPORT;
     return 0;
+}
+
+int os_listener_start(uv_tcp_t *tcp, os_handle listener, int backlog, uv_connection_cb fn) {
+    int rc = uv_tcp_open(tcp, (int)listener);
+    if (rc < 0)
+        os_handle_close(&listener);
+    return rc < 0 ? rc : uv_listen((uv_stream_t *)tcp, backlog, fn);
+}
+
+/* Who has not been told of waits in the queue that all owners of the socket share. */
+bool os_listener_rest(uv_tcp_t *tcp) {
+    (void)tcp;
+    return true;
 }
 
 enum { FIRST_LISTENER = 3 };

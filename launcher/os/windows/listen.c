@@ -4,6 +4,7 @@
  * that was opened in their own process, so it is opened anew from the handle. The variables reach
  * grandchildren as well, for whom the values mean nothing: they are for the child of the process
  * that is named. */
+#include "../os_loop.h"
 #include "sockets.h"
 
 #include <stdlib.h>
@@ -60,6 +61,34 @@ int os_socket_port(os_handle handle, uint16_t *port) {
     else
         return UV_EAFNOSUPPORT;
     return 0;
+}
+
+/* The loop has the system accept connections before anybody comes, 32 of them if it may: as many it
+ * would take along when it ends. One is enough. */
+int os_listener_start(uv_tcp_t *tcp, os_handle listener, int backlog, uv_connection_cb fn) {
+    int rc = uv_tcp_open(tcp, (uv_os_sock_t)listener);
+    if (rc < 0)
+        os_handle_close(&listener);
+    else
+        rc = uv_tcp_simultaneous_accepts(tcp, 0);
+    return rc < 0 ? rc : uv_listen((uv_stream_t *)tcp, backlog, fn);
+}
+
+static BOOL PASCAL accept_nobody(SOCKET listener, SOCKET accepted, void *out, DWORD size,
+                                 DWORD local, DWORD remote, DWORD *count, OVERLAPPED *overlapped) {
+    (void)listener, (void)accepted, (void)out, (void)size;
+    (void)local, (void)remote, (void)count, (void)overlapped;
+    SetLastError(ERROR_OPERATION_ABORTED);
+    return FALSE;
+}
+
+/* As long as others have the socket, the system goes on accepting for us even after we have closed
+ * it, and those connections would end with us. Only the loop hears whether it was in time to take
+ * that back, or somebody had come; either way it accepts anew, which fails. */
+bool os_listener_rest(uv_tcp_t *tcp) {
+    tcp->tcp.serv.func_acceptex = accept_nobody;
+    CancelIoEx((HANDLE)tcp->socket, NULL);
+    return false;
 }
 
 /* A socket of this process for the inherited one. */

@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include "os/os_loop.h"
 #include "protocol/own_user.h"
 
 enum {
@@ -30,7 +31,7 @@ static void on_closed(uv_handle_t *handle) {
 }
 
 static void tell_drained(struct http_server *server) {
-    if (server->draining && server->count == 0 && server->on_drained)
+    if (server->draining && !server->listening && server->count == 0 && server->on_drained)
         server->on_drained(server->context);
 }
 
@@ -110,7 +111,8 @@ static void set_deadline(struct http_connection *connection) {
         connection->state == HTTP_STREAMING)
         return;
     if (connection->state == HTTP_READING)
-        class = !connection->begun         ? &server->idle_time
+        class = !connection->begun ? server->draining && !connection->served ? &server->fresh_time
+                                                                             : &server->idle_time
                 : connection->headers_done ? &server->body_time
                                            : &server->header_time;
     if (!class) {
@@ -290,12 +292,21 @@ static void begin_connection(struct http_connection *connection) {
         set_deadline(connection);
 }
 
+static void close_listener(struct http_server *server) {
+    uv_close((uv_handle_t *)&server->listener, NULL);
+    server->listening = false;
+    tell_drained(server);
+}
+
 static void on_connection(uv_stream_t *listener, int status) {
     int room = WRITTEN_MOST;
     struct http_server *server = listener->data;
     struct http_connection *connection, *spare;
-    if (status < 0)
+    if (status < 0) {
+        if (server->draining)
+            close_listener(server);
         return;
+    }
     connection = calloc(1, sizeof *connection);
     if (!connection || uv_tcp_init(server->loop, &connection->tcp) < 0) {
         free(connection);
@@ -337,9 +348,7 @@ int http_server_init(struct http_server *server, uv_loop_t *loop, struct deadlin
     deadlines_add(deadlines, &server->fresh_time, FRESH_MS, on_idle);
     deadlines_add(deadlines, &server->resume_time, 0, on_resume);
     if (rc == 0)
-        rc = uv_tcp_open(&server->listener, (uv_os_sock_t)listener);
-    if (rc == 0)
-        rc = uv_listen((uv_stream_t *)&server->listener, BACKLOG, on_connection);
+        rc = os_listener_start(&server->listener, listener, BACKLOG, on_connection);
     server->listening = rc == 0;
     return rc;
 }
@@ -351,25 +360,23 @@ void http_server_drain(struct http_server *server) {
     if (server->draining)
         return;
     server->draining = true;
-    if (server->listening)
-        uv_close((uv_handle_t *)&server->listener, NULL);
-    server->listening = false;
     server->idle_time.length_ms = BETWEEN_MS;
     for (struct http_connection *connection = server->connections; connection; connection = next) {
         next = connection->next;
         connection->keep_alive = false;
-        if (connection->state == HTTP_READING && !connection->begun && !connection->resuming)
-            deadline_start(&connection->deadline,
-                           connection->served ? &server->idle_time : &server->fresh_time);
+        if (connection->state == HTTP_READING && !connection->begun && !connection->resuming) {
+            deadline_stop(&connection->deadline);
+            set_deadline(connection);
+        }
     }
-    tell_drained(server);
+    if (server->listening && os_listener_rest(&server->listener))
+        close_listener(server);
 }
 
 void http_server_finish(struct http_server *server) {
     server->on_drained = NULL;
     if (server->listening)
-        uv_close((uv_handle_t *)&server->listener, NULL);
-    server->listening = false;
+        close_listener(server);
     while (server->connections)
         http_close(server->connections);
     buffer_finish(&server->scratch);

@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "os/os_loop.h"
 #include "protocol/own_user.h"
 #include "serve/http/http_check.h"
 #include "upgrade.h"
@@ -171,11 +172,7 @@ int editor_socket_listen(struct editor_socket_server *server, uv_loop_t *loop, o
     uv_tcp_init(loop, &server->listener);
     server->listener.data = server;
     server->listening = true;
-    rc = uv_tcp_open(&server->listener, (uv_os_sock_t)listener);
-    if (rc < 0)
-        os_handle_close(&listener);
-    else
-        rc = uv_listen((uv_stream_t *)&server->listener, BACKLOG, on_connection);
+    rc = os_listener_start(&server->listener, listener, BACKLOG, on_connection);
     if (rc < 0) {
         editor_socket_server_finish(server);
         return error_set(err, rc, "cannot serve on the editors' port: %s", uv_strerror(rc));
@@ -187,6 +184,7 @@ void editor_socket_server_finish(struct editor_socket_server *server) {
     if (!server->listening)
         return;
     server->listening = false;
+    os_listener_rest(&server->listener); /* editors come again by themselves */
     uv_close((uv_handle_t *)&server->listener, NULL);
     while (server->sockets)
         websocket_stream_abort(&server->sockets->stream, WEBSOCKET_GOING_AWAY,
