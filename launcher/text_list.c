@@ -6,33 +6,68 @@
 
 #include "memory.h"
 
-void text_list_take(struct text_list *list, char *text) {
-    if (text && list->count + 2 > list->capacity) {
+enum { BLOCK_ROOM = 4000 };
+
+struct text_block {
+    struct text_block *next;
+    size_t room, used;
+    char bytes[];
+};
+
+static char *take_room(struct text_list *list, size_t size) {
+    struct text_block *block = list->blocks;
+    if (!block || block->room - block->used < size) {
+        size_t room = size > BLOCK_ROOM ? size : BLOCK_ROOM;
+        block = memory_resize(NULL, sizeof *block + room);
+        if (!block)
+            return NULL;
+        *block = (struct text_block){.next = list->blocks, .room = room};
+        list->blocks = block;
+    }
+    block->used += size;
+    return block->bytes + block->used - size;
+}
+
+/* Room for a text of so many bytes, the 0 included, and its place in the list; or NULL. */
+static char *add_item(struct text_list *list, size_t size) {
+    char *text;
+    if (list->count + 2 > list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 32;
         char **items = memory_resize(list->items, capacity * sizeof *items);
-        if (!items) {
-            free(text);
-            text = NULL;
-        } else {
-            list->items = items;
-            list->capacity = capacity;
-        }
+        if (!items)
+            return NULL;
+        list->items = items;
+        list->capacity = capacity;
     }
-    if (!text) {
-        list->failed = true;
-        return;
+    text = take_room(list, size);
+    if (text) {
+        list->items[list->count++] = text;
+        list->items[list->count] = NULL;
     }
-    list->items[list->count++] = text;
-    list->items[list->count] = NULL;
+    return text;
 }
 
 void text_list_add(struct text_list *list, const char *text) {
-    text_list_take(list, memory_text(text, strlen(text)));
+    size_t size = strlen(text) + 1;
+    char *own = add_item(list, size);
+    if (own)
+        memcpy(own, text, size);
+    list->failed |= !own;
+}
+
+void text_list_take(struct text_list *list, char *text) {
+    if (text)
+        text_list_add(list, text);
+    list->failed |= !text;
+    free(text);
 }
 
 void text_list_finish(struct text_list *list) {
-    for (size_t i = 0; i < list->count; i++)
-        free(list->items[i]);
+    while (list->blocks) {
+        struct text_block *block = list->blocks;
+        list->blocks = block->next;
+        free(block);
+    }
     free(list->items);
     *list = (struct text_list){0};
 }
@@ -41,13 +76,9 @@ void text_list_finish(struct text_list *list) {
 
 static void environment_remove(struct text_list *list, const char *name) {
     size_t length = strlen(name), kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        char *entry = list->items[i];
-        if (strncmp(entry, name, length) == 0 && entry[length] == '=')
-            free(entry);
-        else
-            list->items[kept++] = entry;
-    }
+    for (size_t i = 0; i < list->count; i++)
+        if (strncmp(list->items[i], name, length) != 0 || list->items[i][length] != '=')
+            list->items[kept++] = list->items[i];
     list->count = kept;
     if (list->items)
         list->items[kept] = NULL;
@@ -60,8 +91,8 @@ void environment_set(struct text_list *list, const char *name, const char *value
     if (!value)
         return;
     size = strlen(name) + strlen(value) + 2;
-    entry = memory_resize(NULL, size);
+    entry = add_item(list, size);
     if (entry)
         snprintf(entry, size, "%s=%s", name, value);
-    text_list_take(list, entry);
+    list->failed |= !entry;
 }

@@ -255,7 +255,7 @@ static const struct {
 };
 
 static void greet(struct control_session *session) {
-    const struct daemon *daemon = session->control->daemon;
+    struct daemon *daemon = session->control->daemon;
     json_t *welcome = status_json(daemon, "welcome");
     char id[16];
     snprintf(id, sizeof id, "%u", (unsigned)session->id);
@@ -619,7 +619,7 @@ void control_log(struct control *control, enum log_stream stream, const char *te
 /* ---- the endpoint ---- */
 
 int control_init(struct control *control, struct daemon *daemon, struct error *err) {
-    *control = (struct control){.daemon = daemon};
+    control->daemon = daemon; /* all else is zero as all of the daemon, its memory not written to */
     uv_timer_init(&daemon->loop, &control->again);
     control->again.data = control;
     return control_listen(control, err);

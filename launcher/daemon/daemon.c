@@ -69,6 +69,13 @@ static void report_listening(struct daemon *daemon) {
     free(line);
 }
 
+static json_t *list_above(const struct daemon *daemon) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < RECORDS_ABOVE && daemon->above[i].pid; i++)
+        json_array_append_new(list, process_json(daemon->above[i].pid, daemon->above[i].start));
+    return list;
+}
+
 static int write_state(struct daemon *daemon, struct error *err) {
     json_t *state = status_json(daemon, "state");
     char place[OS_PLACE_MAX], lock[OS_LOCK_TEXT_MAX];
@@ -79,7 +86,7 @@ static int write_state(struct daemon *daemon, struct error *err) {
     json_object_set_new(state, "place", json_string(place));
     json_object_set_new(state, "lock", json_string(lock));
     json_object_set_new(state, "mark", json_string(daemon->mark));
-    json_object_set(state, "above", daemon->above);
+    json_object_set_new(state, "above", list_above(daemon));
     return records_write_state(&daemon->dir, state, err);
 }
 
@@ -218,12 +225,12 @@ static void keep_last(struct daemon *daemon) {
 static void finish_handles(struct daemon *daemon);
 
 static void end(struct daemon *daemon) {
-    char failure[3072];
     int code = lifecycle_exit_code(&daemon->life);
+    const char *failure;
     must(!daemon->ended);
-    status_failure(daemon, failure, sizeof failure);
     daemon->ended = true;
     keep_last(daemon);
+    failure = status_failure(daemon);
     report_result(daemon, code ? code : 1,
                   failure[0] ? failure
                   : daemon->life.cause == LIFECYCLE_CAUSE_OWNER
@@ -290,12 +297,12 @@ static void note_server_state(struct daemon *daemon, enum lifecycle_server befor
     enum lifecycle_server now = daemon->life.server;
     bool has_told = daemon->told == daemon->life.failure && before != LIFECYCLE_STARTING &&
                     before != LIFECYCLE_READY;
-    char failure[3072];
+    const char *failure;
     if (now == before)
         return;
     if (before == LIFECYCLE_STARTING || now != LIFECYCLE_STARTING)
         ready_end(&daemon->ready);
-    status_failure(daemon, failure, sizeof failure);
+    failure = status_failure(daemon);
     log_say(&daemon->log, "server %s%s%s", lifecycle_server_name(now),
             failure[0] && !has_told ? ": " : "", has_told ? "" : failure);
     daemon->told = daemon->life.failure;
@@ -323,6 +330,8 @@ static void step(struct daemon *daemon, const struct lifecycle_event *event,
  * lost: a death that nobody heard of would keep a server for ever. */
 static void enqueue(struct daemon *daemon, const struct lifecycle_event *event) {
     must(daemon->queued < DAEMON_QUEUE);
+    if (daemon->queued == 0)
+        daemon->first = 0; /* or in time all of the ring's memory would have been written to */
     daemon->queue[(daemon->first + daemon->queued) % DAEMON_QUEUE] = *event;
     daemon->queued++;
 }
@@ -433,13 +442,12 @@ static void make_token(char token[DAEMON_TOKEN]) {
 }
 
 /* Those above us, the nearest first: to one of them goes what loses its parents with us. */
-static json_t *list_above(const struct os_identity *self) {
-    struct os_identity at = *self;
-    json_t *list = json_array();
-    while (json_array_size(list) < RECORDS_ABOVE && os_process_parent(&at, &at.pid) == 0 &&
-           at.pid > 0 && os_identity_of(at.pid, &at) == 0)
-        json_array_append_new(list, process_json(at.pid, at.start));
-    return list;
+static void find_above(struct daemon *daemon) {
+    struct os_identity at = daemon->self;
+    for (size_t i = 0; i < RECORDS_ABOVE && os_process_parent(&at, &at.pid) == 0 && at.pid > 0 &&
+                       os_identity_of(at.pid, &at) == 0;
+         i++)
+        daemon->above[i] = at;
 }
 
 /* Without that nobody could be told from anybody else: neither whom to end nor who lives. */
@@ -517,7 +525,7 @@ static int open_all(struct daemon *daemon, struct error *err) {
     tidy_up(daemon);
     make_token(daemon->token);
     make_token(daemon->mark);
-    daemon->above = list_above(&daemon->self);
+    find_above(daemon);
     rc = os_wishes_create(&daemon->wishes, &daemon->loop,
                           OS_WISH_END | OS_WISH_HANGUP | OS_WISH_USER1 | OS_WISH_USER2, on_wish,
                           daemon);
@@ -585,7 +593,6 @@ static void release(struct daemon *daemon) {
     os_handle_close(&daemon->lock);
     os_dir_finish(&daemon->dir);
     json_decref(daemon->facts.command);
-    json_decref(daemon->above);
     free(daemon);
 }
 
@@ -609,6 +616,7 @@ int daemon_run(const struct options *options, bool foreground) {
     int code;
     memory_require(say_no_memory, &options);
     daemon = memory_zeroed(sizeof *daemon);
+    os_keep_from_forks(daemon, sizeof *daemon);
     daemon->options = options;
     daemon->foreground = foreground;
     daemon->dir.handle = OS_NO_HANDLE;

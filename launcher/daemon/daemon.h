@@ -17,6 +17,7 @@
 #include "place.h"
 #include "ports.h"
 #include "ready.h"
+#include "records.h"
 #include "supervise.h"
 
 enum {
@@ -33,6 +34,7 @@ struct server_facts {
     int64_t started_at, ready_ms; /* ready_ms: -1 before it is ready */
     bool has_exited;
     struct os_exit last_exit;
+    char words[3072];      /* what is wrong, made when somebody asks */
     char last_lines[2048]; /* what the run that ended last had to say */
     json_t *command;       /* of the run that was started last, for others to see; or NULL */
     struct error failure;  /* why it could not be started; code 0: it could */
@@ -50,7 +52,7 @@ struct daemon {
     char token[DAEMON_TOKEN];
     char mark[DAEMON_TOKEN]; /* of all that is started: ours, and no copy of an environment */
     struct os_identity self;
-    json_t *above; /* the processes above us */
+    struct os_identity above[RECORDS_ABOVE]; /* the processes above us */
     int64_t started_at;
 
     uv_loop_t loop;

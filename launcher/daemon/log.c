@@ -228,12 +228,13 @@ void log_say(struct log *log, const char *format, ...) {
 
 void log_init(struct log *log, const struct os_dir *dir, bool echo, log_line_fn on_line,
               void *context) {
-    *log = (struct log){.dir = dir,
-                        .server = {"server.log", OS_NO_HANDLE, 0},
-                        .launcher = {"launcher.log", OS_NO_HANDLE, 0},
-                        .echoes = echo,
-                        .on_line = on_line,
-                        .context = context};
+    memset(log, 0, offsetof(struct log, own)); /* no more, so that the rest takes no memory */
+    log->dir = dir;
+    log->server = (struct log_file){"server.log", OS_NO_HANDLE, 0};
+    log->launcher = (struct log_file){"launcher.log", OS_NO_HANDLE, 0};
+    log->echoes = echo;
+    log->on_line = on_line;
+    log->context = context;
     log_stamp(log->began);
     if (echo)
         echo_init(&log->echo);

@@ -56,10 +56,9 @@ struct log {
     unsigned last_count;
     log_line_fn on_line;
     void *context;
-    /* Lines on their way, and one of our own before; here, for a stack stays as deep as it was
-     * once.
+    /* A line of our own, then lines on their way; here, for a stack stays as deep as it was once.
      */
-    char batch[LOG_BATCH], own[LOG_LINE_MAX];
+    char own[LOG_LINE_MAX], batch[LOG_BATCH];
 };
 
 /* The time as it stands before each line of a file. */

@@ -74,8 +74,10 @@ static void describe_exit(const struct server_facts *facts, const char *what, ch
              facts->last_lines);
 }
 
-void status_failure(const struct daemon *daemon, char *out, size_t size) {
-    const struct server_facts *facts = &daemon->facts;
+const char *status_failure(struct daemon *daemon) {
+    struct server_facts *facts = &daemon->facts;
+    char *out = facts->words;
+    size_t size = sizeof facts->words;
     out[0] = 0;
     switch (daemon->life.failure) {
     case LIFECYCLE_FAILURE_NONE:
@@ -106,6 +108,7 @@ void status_failure(const struct daemon *daemon, char *out, size_t size) {
         snprintf(out, size, "processes of the former server cannot be ended; see `tether doctor`");
         break;
     }
+    return out;
 }
 
 /* ---- as JSON ---- */
@@ -126,10 +129,11 @@ static json_t *exit_json(const struct server_facts *facts) {
         text);
 }
 
-static json_t *server_json(const struct daemon *daemon) {
+static json_t *server_json(struct daemon *daemon) {
     const struct server_facts *facts = &daemon->facts;
     const struct lifecycle *life = &daemon->life;
-    char failure[3072], url[64];
+    const char *failure = status_failure(daemon);
+    char url[64];
     json_t *server = json_pack(
         "{s:s, s:I, s:i, s:i, s:i}", "state", lifecycle_server_name(life->server), "pid",
         (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
@@ -139,7 +143,6 @@ static json_t *server_json(const struct daemon *daemon) {
         json_object_update(server, who);
         json_decref(who);
     }
-    status_failure(daemon, failure, sizeof failure);
     snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp", (unsigned)daemon->options->http_port);
     json_object_set_new(server, "url", json_string(url));
     json_object_set_new(server, "builtin", json_boolean(daemon->options->builtin));
@@ -209,7 +212,7 @@ static json_t *sessions_json(const struct daemon *daemon, uint32_t *total) {
     return list;
 }
 
-json_t *status_json(const struct daemon *daemon, const char *type) {
+json_t *status_json(struct daemon *daemon, const char *type) {
     char why[160];
     uint32_t total;
     json_t *sessions = sessions_json(daemon, &total);

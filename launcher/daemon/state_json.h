@@ -8,13 +8,14 @@ struct daemon;
 struct os_exit;
 
 /* A new reference. */
-json_t *status_json(const struct daemon *daemon, const char *type);
+json_t *status_json(struct daemon *daemon, const char *type);
 
 /* The outcome of the start, as `tether launch` prints it. */
 json_t *status_result(const struct daemon *daemon, int code, const char *message);
 
-/* What is wrong, in words, if the server failed; else empty. */
-void status_failure(const struct daemon *daemon, char *out, size_t size);
+/* What is wrong, in words, if the server failed; else empty. It stands in the facts, until the next
+ * call: a stack stays as deep as it was once. */
+const char *status_failure(struct daemon *daemon);
 
 /* How a process ended: "exited with code 3", "was killed by signal 9 (Killed)". */
 void status_exit_text(const struct os_exit *how, char *out, size_t size);

@@ -126,6 +126,10 @@ int os_process_each(const char *name, const char *value, os_identity_fn fn, void
  * end. */
 int os_orphan_end(const struct os_identity *root, int grace_ms);
 
+/* What a fork of ours has no use for, for as long as we live: of this memory it does not get the
+ * whole pages, which would become its own as soon as we write to ours. */
+void os_keep_from_forks(void *memory, size_t size);
+
 /* ---- Within another's process ---- */
 
 /* For a thread inside of another's process: signals are not for it, neither theirs nor the one for

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,6 +27,14 @@ int os_fork(void) {
 
 int os_fork_waking(void) {
     return fork_with(SIGCONT);
+}
+
+void os_keep_from_forks(void *memory, size_t size) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)memory + page - 1) / page * page;
+    uintptr_t end = ((uintptr_t)memory + size) / page * page;
+    if (end > first) /* where that is refused, it costs memory, and no more */
+        madvise((char *)memory + (first - (uintptr_t)memory), end - first, MADV_DONTFORK);
 }
 
 int os_wait(int pid, int *status) {

@@ -45,6 +45,12 @@ void os_handle_close(os_handle *handle) {
 void os_thread_block_signals(void) {
 }
 
+/* There are no forks. */
+void os_keep_from_forks(void *memory, size_t size) {
+    (void)memory;
+    (void)size;
+}
+
 /* What is called a session here is all of a user's desktop. */
 int os_process_session(const struct os_identity *identity, int64_t *session) {
     (void)identity;
