@@ -43,7 +43,7 @@ void variant_init_object(struct engine_variant *out, GDExtensionObjectPtr object
     variant_init_native(out, GDEXTENSION_VARIANT_TYPE_OBJECT, &object);
 }
 
-void variant_init_copy(struct engine_variant *out, GDExtensionConstVariantPtr from) {
+static void variant_init_copy(struct engine_variant *out, GDExtensionConstVariantPtr from) {
     engine.variant_new_copy(out, from);
 }
 

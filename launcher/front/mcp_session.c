@@ -80,6 +80,8 @@ static bool read_terms(struct dialog *dialog, const struct http_response *answer
     return version != NULL;
 }
 
+static void dialog_lost(struct front *front);
+
 void dialog_began(struct front *front, struct blob *initialize, const struct http_response *answer,
                   const char *result, size_t length) {
     struct dialog *dialog = &front->dialog;
@@ -235,7 +237,8 @@ void dialog_forgotten(struct front *front) {
     front->dialog.generation = 0;
 }
 
-void dialog_lost(struct front *front) {
+/* The server has changed, or is gone: ends what was under way with it. */
+static void dialog_lost(struct front *front) {
     struct dialog *dialog = &front->dialog;
     exchange_cancel(&dialog->replay);
     exchange_cancel(&dialog->stream);

@@ -61,9 +61,6 @@ void dialog_forgotten(struct front *front);
 /* Opens the stream if it is due. */
 void dialog_settle(struct front *front);
 
-/* The server has changed, or is gone: ends what was under way with it. */
-void dialog_lost(struct front *front);
-
 /* Sends a request, in this session if there is one: fills in what that and the message say. */
 int dialog_send(struct front *front, struct exchange *exchange, struct head *head,
                 struct blob *body);

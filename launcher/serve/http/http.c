@@ -68,7 +68,7 @@ static void on_shutdown(uv_shutdown_t *shutdown, int status) {
 
 /* Bytes that the client has sent and we have not read would make the system drop the answer, if the
  * socket were closed now. */
-void http_linger(struct http_connection *connection) {
+static void http_linger(struct http_connection *connection) {
     connection->state = HTTP_CLOSING;
     deadline_start(&connection->deadline, &connection->server->linger_time);
     buffer_clear(&connection->ahead, 0);

@@ -79,7 +79,4 @@ void http_answered(struct http_connection *connection);
 /* What the client sent ahead is next, if nothing is in its way. */
 void http_go_on(struct http_connection *connection);
 
-/* Ends our side, and waits a little for the other. */
-void http_linger(struct http_connection *connection);
-
 #endif

@@ -48,7 +48,9 @@ int mcp_log_level(const char *name) {
     return -1;
 }
 
-bool mcp_is_offered(struct mcp_request *request, unsigned offer) {
+/* Whether the client may ask for it: an editor has offered it, or its session was promised it
+ * before the server restarted. If not, the request has been answered: there is no such method. */
+static bool mcp_is_offered(struct mcp_request *request, unsigned offer) {
     const struct mcp_session *session = request->session;
     unsigned offers = request->serve->offers | (session ? session->promised : 0);
     if ((offers & offer) == offer)

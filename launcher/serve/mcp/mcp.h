@@ -116,10 +116,6 @@ bool modern_is_meant(const char *version_header, const json_t *meta);
  * "instructions", if it has some. */
 void mcp_add_capabilities(struct buffer *out, const struct serve *serve, unsigned offers);
 
-/* Whether the client may ask for it: an editor has offered it, or its session was promised it
- * before the server restarted. If not, the request has been answered: there is no such method. */
-bool mcp_is_offered(struct mcp_request *request, unsigned offer);
-
 /* What a client that declares these capabilities can be asked for. */
 unsigned mcp_capabilities_of(const json_t *capabilities);
 

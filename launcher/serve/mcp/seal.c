@@ -40,7 +40,8 @@ void seal_key_derive(struct seal_key *key, const void *secret, size_t length, co
     seal_mac(&first, purpose, strlen(purpose), key->bytes);
 }
 
-bool seal_equal(const uint8_t *a, const uint8_t *b, size_t length) {
+/* Takes the same time wherever the difference is. */
+static bool seal_equal(const uint8_t *a, const uint8_t *b, size_t length) {
     uint8_t difference = 0;
     for (size_t i = 0; i < length; i++)
         difference |= a[i] ^ b[i];

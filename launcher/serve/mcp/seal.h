@@ -20,9 +20,6 @@ void seal_key_derive(struct seal_key *key, const void *secret, size_t length, co
 void seal_mac(const struct seal_key *key, const void *data, size_t length,
               uint8_t out[SHA256_SIZE]);
 
-/* Takes the same time wherever the difference is. */
-bool seal_equal(const uint8_t *a, const uint8_t *b, size_t length);
-
 /* Adds the sealed form of a text, which holds for one request and until a time:
  * base64url of (MAC, time, text). `request` is a digest of what the text belongs to. */
 void seal_write(struct buffer *out, const struct seal_key *key, uint64_t until,

@@ -22,7 +22,8 @@ static bool is_printable(const char *value) {
     return true;
 }
 
-bool modern_value_matches(const char *header, const char *text) {
+/* Whether a header value stands for this text: as it is, or in the form =?base64?…?=. */
+static bool modern_value_matches(const char *header, const char *text) {
     static const char head[] = "=?base64?", tail[] = "?=";
     size_t length = strlen(header), around = sizeof head - 1 + sizeof tail - 1;
     struct buffer decoded = {0};

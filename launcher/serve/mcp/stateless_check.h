@@ -15,7 +15,4 @@ int modern_check(const struct http_request *http, const struct rpc_message *mess
 int modern_check_parameters(const struct http_request *http, const json_t *schema,
                             const json_t *arguments, struct error *err);
 
-/* Whether a header value stands for this text: as it is, or in the form =?base64?…?=. */
-bool modern_value_matches(const char *header, const char *text);
-
 #endif

@@ -119,7 +119,7 @@ static bool is_cacheable(const struct call *call) {
     return strcmp(call->method, "resources/read") == 0;
 }
 
-void call_answer(struct call *call, json_t *result) {
+static void call_answer(struct call *call, json_t *result) {
     struct buffer out = {0};
     if (call->modern)
         mcp_dress_result(result, is_cacheable(call));
@@ -183,7 +183,8 @@ static void hang_up(struct http_connection *connection) {
     http_stream_end(connection);
 }
 
-void call_drop(struct call *call) {
+/* Ends it without a word to anybody. */
+static void call_drop(struct call *call) {
     struct http_connection *connection = call->connection;
     release(call);
     if (connection)
@@ -213,7 +214,8 @@ static void prime(struct call *call) {
     http_stream_prime(call->connection, id, RESUME_RETRY_MS);
 }
 
-bool call_stream(struct call *call) {
+/* Makes sure that the answer is a stream; false: the client takes none, or is not there. */
+static bool call_stream(struct call *call) {
     if (!call->connection || !call->stream_fine)
         return false;
     if (!http_is_streaming(call->connection)) {

@@ -78,14 +78,6 @@ struct call *call_named(const struct editor *editor, const json_t *params);
 
 /* Ends the call with an error, a failed result, or a result (consumed). */
 void call_fail(struct call *call, int code, const char *text, json_t *data);
-void call_answer(struct call *call, json_t *result);
-
-/* Ends it without a word to anybody. */
-void call_drop(struct call *call);
-
-/* Makes sure that the answer is a stream; false: the client takes none, or is not there. */
-bool call_stream(struct call *call);
-
 /* The request that the call has had is about to be answered, but the call goes on. */
 void call_detach(struct call *call);
 
