@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include "daemon/place.h"
 #include "memory.h"
 
 enum {
@@ -87,6 +88,11 @@ int client_init(struct client *client, const struct options *options, struct err
     client_finish(client);
     if (rc == UV_ENOENT || rc == UV_ECONNREFUSED)
         return nobody(options, err);
+    if (rc == UV_EAGAIN && options_dir(options, &dir, false, NULL) == 0) { /* all the time */
+        rc = place_tell_silent(&dir, err);
+        os_dir_finish(&dir);
+        return rc;
+    }
     return error_set(err, rc, "cannot connect to %s: %s", client->endpoint, uv_strerror(rc));
 }
 
@@ -203,10 +209,7 @@ int client_tell_silent(const struct client *client, struct error *err) {
     if (rc == 0 && peer.process.identity.pid)
         snprintf(who, sizeof who, "the daemon, process %lld,",
                  (long long)peer.process.identity.pid);
-    return error_set(err, UV_ETIMEDOUT,
-                     "%s does not answer; if it is stopped, continue it (`kill -CONT`); it ends, "
-                     "with its server, on a plain `kill`",
-                     who);
+    return error_set(err, UV_ETIMEDOUT, "%s does not answer; %s", who, os_silent_advice);
 }
 
 static void on_reader_gone(void *context) {

@@ -184,8 +184,8 @@ static void advise_end(const struct report *report, const struct os_identity *id
         snprintf(advice, ADVICE_MAX, "`tether sweep` ends it");
     else
         snprintf(advice, ADVICE_MAX,
-                 "nothing proves that it is ours, so it is left alone; `kill %" PRId64 "` ends it",
-                 identity->pid);
+                 "nothing proves that it is ours, so it is left alone; `%s %" PRId64 "` ends it",
+                 os_end_command, identity->pid);
 }
 
 /* While tether runs here it is taken for its own, unless it is known to be another user's. */

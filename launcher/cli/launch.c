@@ -228,10 +228,8 @@ static enum outcome start(struct launch *launch, os_handle lock) {
     answers = report_read(&report);
     report_close(&report);
     if (!answers) {
-        snprintf(text, sizeof text,
-                 "the daemon, process %lld, was started but does not answer; if it is stopped, "
-                 "continue it (`kill -CONT`); it ends, with its server, on a plain `kill`",
-                 (long long)pid);
+        snprintf(text, sizeof text, "the daemon, process %lld, was started but does not answer; %s",
+                 (long long)pid, os_silent_advice);
         return give_up(launch, EXIT_FAILED, text);
     }
     if (launch->result && json_is_true(json_object_get(launch->result, "again"))) {

@@ -154,8 +154,8 @@ static void leave_one(const struct os_identity *identity, struct log *log) {
     os_process_command(identity, command, sizeof command);
     log_say(log,
             "process %lld (%s) may be left over from an earlier run, but nothing proves it: it is "
-            "left alone; `kill %lld` ends it",
-            (long long)identity->pid, command, (long long)identity->pid);
+            "left alone; `%s %lld` ends it",
+            (long long)identity->pid, command, os_end_command, (long long)identity->pid);
 }
 
 /* The server goes first: what is below it is found from there. Whom it took along is not told of.

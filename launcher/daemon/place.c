@@ -1,9 +1,11 @@
 #include "place.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon.h"
+#include "memory.h"
 #include "records.h"
 
 enum { AGAIN_FIRST_MS = 20, AGAIN_MOST_MS = 30000 };
@@ -58,20 +60,17 @@ static int tell_living(const struct os_dir *dir, const struct os_identity *livin
     name_daemon(living, who, sizeof who);
     return error_set(err, UV_EBUSY,
                      "%s runs this instance, although its lock %s/lock was removed, and cannot be "
-                     "reached. If it is stopped, continue it (`kill -CONT`); it ends, with its "
-                     "server, on a plain `kill`. If there is no such daemon, remove %s/state.json",
-                     who, dir->path, dir->path);
+                     "reached: %s. If there is no such daemon, remove %s/state.json",
+                     who, dir->path, os_silent_advice, dir->path);
 }
 
-void place_tell_silent(const struct os_dir *dir, struct error *err) {
+int place_tell_silent(const struct os_dir *dir, struct error *err) {
     struct records_state state;
     char who[224];
     records_read_state(dir, &state);
     name_daemon(&state.daemon, who, sizeof who);
-    error_set(err, UV_EAGAIN,
-              "%s has the lock of this instance but does not answer. If it is stopped, continue it "
-              "(`kill -CONT`); it ends, with its server, on a plain `kill`",
-              who);
+    return error_set(err, UV_ETIMEDOUT, "%s has the lock of this instance but does not answer: %s",
+                     who, os_silent_advice);
 }
 
 int place_take(os_handle *lock, const struct os_dir *dir, struct error *err) {
@@ -138,17 +137,35 @@ static void on_change(uv_fs_event_t *event, const char *name, int events, int st
         check(event->data);
 }
 
+static void free_handle(uv_handle_t *handle) {
+    free(handle);
+}
+
+static void unwatch(uv_fs_event_t *event) {
+    if (event)
+        uv_close((uv_handle_t *)event, free_handle);
+}
+
+/* Each time a new one: on Windows libuv cannot start one again whose last news are still to come.
+ */
+static void watch_file(struct daemon *daemon, uv_fs_event_t **event, const char *path) {
+    unwatch(*event);
+    *event = memory_zeroed(sizeof **event);
+    if (!*event)
+        return;
+    uv_fs_event_init(&daemon->loop, *event);
+    (*event)->data = daemon;
+    uv_fs_event_start(*event, on_change, path, 0);
+}
+
 /* What is removed changes, too, as long as we have it open: one name fewer. Without such news, as
  * when the system has no more watches to give, nothing is noticed; the next to come still finds us
  * by the record or the endpoint. */
 static void watch(struct daemon *daemon) {
-    struct place_keeper *keeper = &daemon->keeper;
     char path[OS_PATH_MAX + sizeof "/lock"];
     snprintf(path, sizeof path, "%s/lock", daemon->dir.path);
-    uv_fs_event_stop(&keeper->lock);
-    uv_fs_event_start(&keeper->lock, on_change, path, 0);
-    uv_fs_event_stop(&keeper->endpoint);
-    uv_fs_event_start(&keeper->endpoint, on_change, daemon->control_name, 0);
+    watch_file(daemon, &daemon->keeper.lock, path);
+    watch_file(daemon, &daemon->keeper.endpoint, daemon->control_name);
 }
 
 static void try_again(struct daemon *daemon, const struct error *why) {
@@ -194,9 +211,7 @@ static void check(struct daemon *daemon) {
 void place_keep(struct daemon *daemon) {
     struct place_keeper *keeper = &daemon->keeper;
     uv_timer_init(&daemon->loop, &keeper->again);
-    uv_fs_event_init(&daemon->loop, &keeper->lock);
-    uv_fs_event_init(&daemon->loop, &keeper->endpoint);
-    keeper->again.data = keeper->lock.data = keeper->endpoint.data = daemon;
+    keeper->again.data = daemon;
     keeper->kept = true;
     watch(daemon);
     check(daemon); /* of what came before the watch nobody tells */
@@ -207,6 +222,6 @@ void place_finish(struct daemon *daemon) {
     if (!keeper->kept)
         return;
     uv_close((uv_handle_t *)&keeper->again, NULL);
-    uv_close((uv_handle_t *)&keeper->lock, NULL);
-    uv_close((uv_handle_t *)&keeper->endpoint, NULL);
+    unwatch(keeper->lock);
+    unwatch(keeper->endpoint);
 }

@@ -19,17 +19,17 @@ int place_take(os_handle *lock, const struct os_dir *dir, struct error *err);
 
 /* For whom somebody waited in vain: the error names the daemon that has the lock, if it is known.
  */
-void place_tell_silent(const struct os_dir *dir, struct error *err);
+int place_tell_silent(const struct os_dir *dir, struct error *err);
 
 /* Whether a daemon runs here, or may do so, be it with its lock or without. */
 bool place_is_taken(const struct os_dir *dir);
 
 struct place_keeper {
-    uv_fs_event_t lock, endpoint;
+    uv_fs_event_t *lock, *endpoint;
     uv_timer_t again; /* what was lost could not be had at once, or was made anew */
     uint64_t delay_ms;
     bool changed; /* what was lost has just been made anew */
-    bool kept;    /* the handles above are there */
+    bool kept;    /* the timer is there */
 };
 
 /* From now on what is removed is made again. */

@@ -157,6 +157,10 @@ struct os_dir {
 /* What stands between the names in a path that is shown. */
 extern const char os_path_separator;
 
+/* What people type before a pid to end that process; and what they can do about a daemon that does
+ * not answer. */
+extern const char os_end_command[], os_silent_advice[];
+
 /* Where an instance keeps its state: <state_dir>/<instance> if state_dir is neither NULL nor empty
  * (it must be absolute), else /run/user/UID/tether/<instance> if the first part is a directory of
  * ours, else /tmp/tether-UID/<instance>. Depends on no environment variable: the caller passes the

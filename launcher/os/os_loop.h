@@ -108,7 +108,7 @@ bool os_control_is_there(const struct os_control *control);
  * it was before. */
 int os_control_connect(uv_pipe_t *pipe, const char *name);
 
-/* Who is at the other end: os_peer_of for a connection that was accepted. */
+/* Who is at the other end: os_peer_of, for either side. */
 int os_control_peer(const uv_pipe_t *connection, struct os_peer *peer);
 
 #endif

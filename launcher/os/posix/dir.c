@@ -20,6 +20,9 @@
 #define ELSEWHERE "or set TETHER_STATE_DIR to the absolute path of a directory of your own"
 
 const char os_path_separator = '/';
+const char os_end_command[] = "kill";
+const char os_silent_advice[] = "if it is stopped, continue it (`kill -CONT`); it ends, with its "
+                                "server, on a plain `kill`";
 
 bool posix_name_is_plain(const char *name) {
     return name && name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 &&

@@ -243,11 +243,11 @@ static int client_user(HANDLE pipe, const struct os_process *process, struct win
 }
 
 /* A process that hides from us, as one with more rights may, is there all the same. */
-static int open_client(HANDLE pipe, struct os_process *process) {
+static int open_other(HANDLE pipe, bool is_client, struct os_process *process) {
     struct os_identity identity = {0};
     ULONG pid = 0;
     int rc;
-    if (!GetNamedPipeClientProcessId(pipe, &pid))
+    if (!(is_client ? GetNamedPipeClientProcessId : GetNamedPipeServerProcessId)(pipe, &pid))
         return win_error();
     identity.pid = pid;
     rc = os_process_open(process, &identity);
@@ -255,13 +255,19 @@ static int open_client(HANDLE pipe, struct os_process *process) {
 }
 
 int os_peer_of(os_handle connection, struct os_peer *peer) {
+    HANDLE pipe = (HANDLE)connection;
     struct win_user user;
-    int rc;
+    DWORD flags;
     *peer = (struct os_peer){.process.handle = OS_NO_HANDLE};
-    rc = open_client((HANDLE)connection, &peer->process);
+    if (!GetNamedPipeInfo(pipe, &flags, NULL, NULL, NULL))
+        return win_error();
+    bool is_client = flags & PIPE_SERVER_END; /* the other */
+    int rc = open_other(pipe, is_client, &peer->process);
     if (rc < 0)
         return rc;
-    rc = client_user((HANDLE)connection, &peer->process, &user);
+    rc = is_client                              ? client_user(pipe, &peer->process, &user)
+         : peer->process.handle == OS_NO_HANDLE ? UV_EACCES
+                                                : win_user_of((HANDLE)peer->process.handle, &user);
     if (rc < 0)
         os_process_close(&peer->process);
     else

@@ -15,6 +15,9 @@
 #define ELSEWHERE "or set TETHER_STATE_DIR to the absolute path of a directory of your own"
 
 const char os_path_separator = '\\';
+const char os_end_command[] = "taskkill /f /pid";
+const char os_silent_advice[] = "if it hangs, end it (`taskkill /f /pid`), and its server ends "
+                                "with it";
 
 int files_path(const struct os_dir *dir, const char *name, wchar_t **out) {
     size_t size = strlen(dir->path) + strlen(name) + 2;
