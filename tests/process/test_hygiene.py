@@ -9,7 +9,7 @@ import traceback
 import pytest
 
 from clients import dead_identity, in_namespace, wait_failed
-from harness import Process, children_of, kill, own_pid, run, wait_gone
+from harness import Process, children_of, kill, own_pid, run, system, wait_gone
 from scene import environment_of, find_guard, wait_until
 from tether import SERVER, Instance, identity, start_owner
 
@@ -347,13 +347,13 @@ def check_copy_of_environment(state_dir):
         wait_until(lambda: it.status()["state"] == "ready", "it is recorded")
         with Process(["sleep", "1000"], environment_of(server)) as copy:
             guard = find_guard(first["daemon_pid"])
-            os.kill(first["daemon_pid"], signal.SIGSTOP)  # or it would end the tree of a killed guard
+            kill(first["daemon_pid"], signal.SIGSTOP)  # or it would end the tree of a killed guard
             kill(guard)
             kill(first["daemon_pid"])
             wait_gone(first["daemon_pid"])
             swept = it.cli("sweep").output
             wait_gone(server)
-            assert copy.popen.poll() is None and "`kill %d` ends it" % copy.pid in swept, swept
+            assert copy.popen.poll() is None and system.END + " %d` ends it" % copy.pid in swept, swept
 
 
 def in_session_of_its_own(function, leader_lives):
@@ -450,7 +450,7 @@ def test_L3_a_recorded_server_that_hides_its_environment_is_left_alone(state_dir
                                                  "mark": MARK, "place": place_of_pids()})
         result = wait_failed(instance.launch())
         assert result["code"] == 3 and "held by process %d" % server.pid in result["message"]
-        assert "`kill %d` ends it" % server.pid in instance.log()
+        assert system.END + " %d` ends it" % server.pid in instance.log()
         assert server.popen.poll() is None
 
 
@@ -477,7 +477,7 @@ def test_L3_what_is_not_proven_to_be_ours_is_left_alone_and_told(state_dir, doub
         if DOUBTS[doubt] is not None:
             write(instance.directory, "state.json", dict(record, **DOUBTS[doubt]))
         finding = next(f for f in findings_of(instance) if f["what"] == "orphan")
-        assert "`kill %d` ends it" % other.pid in finding["advice"]
+        assert system.END + " %d` ends it" % other.pid in finding["advice"]
         if doubt != "it was another pid namespace":  # whose daemon may live
             assert "ended" not in instance.cli("sweep").output
             assert instance.launch()["result"] == "started"

@@ -11,12 +11,12 @@ import time
 import pytest
 
 from clients import in_namespace
-from harness import Process, kill, own_pid, run, wait_gone
+from harness import IS_WINDOWS, Process, kill, own_pid, run, system, wait_gone
 from scene import is_alive, stays, wait_until
 from tether import SERVER, Instance, http_get, start_owner
 
 # Of the end of the first nobody hears: it comes back with the others, and so has to go before them.
-FILES = ["state.json", "lock", "control.sock"]
+FILES = ["state.json", "lock"] + ([] if IS_WINDOWS else ["control.sock"])
 TMPFILES = shutil.which("systemd-tmpfiles")
 
 
@@ -39,7 +39,7 @@ def wait_whole(instance, names=FILES):
 
 
 def inodes(instance):
-    return [os.stat(os.path.join(instance.directory, name)).st_ino for name in ("lock", "control.sock")]
+    return [os.stat(os.path.join(instance.directory, name)).st_ino for name in FILES[1:]]
 
 
 def still_the_same(instance, first):
@@ -51,7 +51,7 @@ def still_the_same(instance, first):
     return status
 
 
-@pytest.mark.parametrize("names", [["lock"], ["control.sock"], ["state.json", "lock"], FILES])
+@pytest.mark.parametrize("names", [["lock"], ["control.sock"], ["state.json", "lock"], FILES], ids=" ".join)
 @pytest.mark.parametrize("command", ["launch", "sweep"])
 def test_L3_who_comes_after_files_were_removed_ends_nobody(state_dir, names, command):
     with start_owner() as owner, Instance(state_dir) as it:
@@ -101,7 +101,7 @@ def test_L3_what_is_removed_again_as_soon_as_it_is_back_comes_back(state_dir):
                 while time.monotonic() < end:
                     pass
             # The record is not watched: if it goes after the second look, it comes with the next change.
-            wait_whole(it, ["lock", "control.sock"])
+            wait_whole(it, FILES[1:])
         still_the_same(it, first)
 
 
@@ -113,14 +113,14 @@ def test_L3_where_time_began_elsewhere_nobody_is_taken_for_dead(state_dir):
     with start_owner() as owner, Instance(state_dir) as it:
         first = it.launch("--owner-pid", owner.pid)
         assert "orphan" not in run(words + it.argv("doctor"), it.env).output
-        os.kill(first["daemon_pid"], signal.SIGSTOP)
+        kill(first["daemon_pid"], signal.SIGSTOP)
         try:
-            remove(it, "lock", "control.sock")
+            remove(it, *FILES[1:])
             for command in (["sweep"], ["launch", "--", SERVER]):
                 run(words + it.argv(*command), it.env)
                 assert is_alive(first["server_pid"]), command
         finally:
-            os.kill(first["daemon_pid"], signal.SIGCONT)
+            kill(first["daemon_pid"], signal.SIGCONT)
         wait_whole(it)
         still_the_same(it, first)
 
@@ -148,7 +148,7 @@ def test_L3_a_stopped_daemon_without_its_files_is_neither_ended_nor_replaced(sta
         first = it.launch("--owner-pid", owner.pid)
         kill(first["daemon_pid"], signal.SIGSTOP)
         try:
-            remove(it, "lock", "control.sock")
+            remove(it, *FILES[1:])
             results = [it.launch()]
             swept = it.cli("sweep")
             doctor = json.loads(it.cli("doctor", "--json").output)["findings"]
@@ -180,7 +180,7 @@ def test_L3_a_cleaner_that_honours_locks_leaves_a_running_instance_alone(state_d
 
 def test_L3_who_ends_removes_only_what_is_its_own(state_dir):
     """Another has come to the same place while the first could not see to it."""
-    idle = ["--ready", "none", "--", "sleep", "1000"]  # no ports, so that both can be there
+    idle = ["--ready", "none", "--"] + system.IDLE  # no ports, so that both can be there
     with start_owner() as owner, Instance(state_dir) as it:
         with Process(it.argv("run", "--owner-pid", owner.pid, *idle), it.env) as first:
             first.expect("server ready")

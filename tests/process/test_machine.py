@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness import Process, run, wait_gone
+from harness import Process, kill, run, system, wait_gone
 from scene import SessionProcess, Watched, server_of, state_of, wait_until
 from terminal import open_terminal
 from tether import SERVER, TETHER, Instance, http_get, start_owner
@@ -41,7 +41,7 @@ def test_L5_no_limit_follows_the_date(state_dir, tmp_path, clock):
                            command=[SERVER, "--exit-times", "2", tmp_path / "times", "--exit", "3", "--after-ms", "100"])
         assert result["code"] == 0, result
         wait_until(lambda: it.status()["restarts"] == 2 and it.status()["state"] == "ready", "two crashes are over")
-        with SessionProcess(it.directory + "/control.sock") as editor:
+        with SessionProcess(it.endpoint) as editor:
             assert editor.welcomed
             owner.stop()
             assert it.cli("restart", env=clock).status == 0
@@ -78,16 +78,16 @@ def test_A8_L5_after_a_long_sleep_all_is_as_it_was(state_dir, order):
     with start_owner() as owner, Instance(state_dir, *limits) as it:
         result = it.launch("--owner-pid", owner.pid)
         with it.control():  # somebody is there until the editor is, however long that takes
-            editor = SessionProcess(it.directory + "/control.sock")
+            editor = SessionProcess(it.endpoint)
         with editor:
             assert editor.welcomed
             pids = all_of(it, result)
             for pid in pids:
-                os.kill(pid, signal.SIGSTOP)
+                kill(pid, signal.SIGSTOP)
             with pytest.raises(TimeoutError):
                 wait_gone(owner.pid, 2.5)
             for place in order:
-                os.kill(pids[place], signal.SIGCONT)
+                kill(pids[place], signal.SIGCONT)
             status = it.status()
             assert status["state"] == "ready" and status["restarts"] == 0, status
             assert status["server"]["pid"] == result["server_pid"] and all_of(it, result) == pids
@@ -102,10 +102,10 @@ def test_A8_an_owner_who_died_in_the_sleep_is_noticed_after_it(state_dir):
         result = it.launch("--owner-pid", owner.pid)
         pids = all_of(it, result)
         for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
+            kill(pid, signal.SIGSTOP)
         owner.stop()
         for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+            kill(pid, signal.SIGCONT)
         it.wait_end()
         assert it.ports_are_free()
 

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from harness import Process, descendants_of
-from scene import Fifo, Watched, environment_of, kill, server_of, wait_alone, wait_until
+from harness import IS_WINDOWS, Process
+from scene import Fifo, Watched, descendants_of, environment_of, kill, server_of, wait_alone, wait_until
 from tether import SERVER, Instance, can_bind, http_get, start_owner
 
 NGINX = shutil.which("nginx") or shutil.which(os.environ.get("TETHER_NGINX", "/usr/sbin/nginx"))

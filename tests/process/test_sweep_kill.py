@@ -83,7 +83,7 @@ def when_it_is_ready(scene, victim):
 def when_it_has_a_session(scene, victim):
     """An editor other than the owner: it keeps the server, so it ends after the blow."""
     scene.launch()
-    with SessionProcess(os.path.join(scene.it.directory, "control.sock")) as editor:
+    with SessionProcess(scene.it.endpoint) as editor:
         assert editor.welcomed
         scene.strike(victim)
 

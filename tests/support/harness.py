@@ -19,7 +19,7 @@ if IS_WINDOWS:
 else:
     import on_linux as system
 import on_linux
-from on_linux import describe
+from on_linux import children_of, descendants_of, describe
 
 OUTPUT_MOST = 3.0  # seconds that the rest of an output takes, where its end may not be told
 LIMIT = 30.0  # seconds that any single wait may take
@@ -33,35 +33,6 @@ def become_subreaper():
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
-
-
-def children_of(pid):
-    found = []
-    try:
-        for task in os.listdir("/proc/%d/task" % pid):
-            with open("/proc/%d/task/%s/children" % (pid, task)) as file:
-                found += [int(word) for word in file.read().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        pass
-    return found
-
-
-def _look_below(pid):
-    found = children_of(pid)
-    for child in list(found):
-        found += _look_below(child)
-    return found
-
-
-def descendants_of(pid):
-    """All below a process. A child whose parent ends just then stands in neither place, so it is
-    looked until two looks agree; among processes that never rest, a hundred times."""
-    found = _look_below(pid)
-    for _ in range(100):
-        before, found = found, _look_below(pid)
-        if found == before:
-            break
-    return found
 
 
 def open_fds():

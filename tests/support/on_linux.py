@@ -25,6 +25,7 @@ OUTPUT_ENDS = True  # with the program that writes it, if that has started no ot
 SHOW_ENVIRONMENT = ["/usr/bin/env"]
 UNWAITED = ("Z",)  # the state of a process that has ended, as long as somebody could wait for it
 DEADLY = [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]  # what ends an editor at once, each in its own way
+END = "`kill"  # as people are told to
 KILLED = "was ended by signal 9 (Killed)"  # as the log words the end of who was killed
 ENDED = KILLED  # by the daemon, after the grace
 CANNOT_START = {"missing": "No such file or directory", "not in PATH": "No such file or directory",
@@ -49,6 +50,40 @@ def prepare():
 def command(words):
     """The command of a server."""
     return list(words)
+
+
+def children_of(pid):
+    found = []
+    try:
+        for task in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, task)) as file:
+                found += [int(word) for word in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
+
+
+def _look_below(pid):
+    found = children_of(pid)
+    for child in list(found):
+        found += _look_below(child)
+    return found
+
+
+def descendants_of(pid):
+    """All below a process. A child whose parent ends just then stands in neither place, so it is
+    looked until two looks agree; among processes that never rest, a hundred times."""
+    found = _look_below(pid)
+    for _ in range(100):
+        before, found = found, _look_below(pid)
+        if found == before:
+            break
+    return found
+
+
+def running():
+    """Programs under test, and what they have started."""
+    return descendants_of(os.getpid())
 
 
 def children():

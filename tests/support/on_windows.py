@@ -31,6 +31,7 @@ OUTPUT_ENDS = False  # a daemon that was started meanwhile has been seen to hold
 SHOW_ENVIRONMENT = ["cmd.exe", "/c", "set"]
 UNWAITED = ("X", "Z")  # it depends on who else still has it open
 DEADLY = [signal.SIGKILL]
+END = "`taskkill /f /pid"
 KILLED = "exited with code 9"
 ENDED = "exited with code 1"  # by the daemon, after the grace
 CANNOT_START = dict.fromkeys(("missing", "not in PATH", "directory", "below a file"), "there is no such program")
@@ -283,19 +284,52 @@ def wait_ended(started, limit=30.0):
         raise TimeoutError("still there after %g s: %s" % (limit, started.args))
 
 
+_suspended = set()  # by us; nobody tells
+
+
 def kill(pid, number=signal.SIGKILL):
     """What comes nearest to this signal, for a process of Windows."""
     host().ask(ACTS[number], pid)
+    if number == signal.SIGSTOP:
+        _suspended.add(pid)
+    else:
+        _suspended.discard(pid)
 
 
 def state_of(pid):
-    """X for one that is gone, Z for one that has ended but is held by somebody, R for one that lives."""
-    return {"gone": "X", "ended": "Z"}.get(host().ask("start", pid).split()[0], "R")
+    """X for one that is gone, Z for one that has ended but is held by somebody, T for one that was
+    suspended, R for any other that lives."""
+    state = {"gone": "X", "ended": "Z"}.get(host().ask("start", pid).split()[0], "R")
+    return "T" if state == "R" and pid in _suspended else state
 
 
 def _translate(words, env):
     """What a program of Linux is told, by what a program of Windows was."""
-    return [word.replace(SERVER, on_linux.SERVER) for word in words], env
+    return [re.sub(r"Z:\\[^\s'\";]*", lambda path: local(path.group()), word.replace(SERVER, on_linux.SERVER))
+            for word in words], env
+
+
+def _list():
+    """{pid: its parent} of all processes but Wine's own and the host."""
+    found = {}
+    for word in _words("list"):
+        pid, parent, name = word.split(" ", 2)
+        if name.rsplit(".", 1)[0] not in OWN and int(pid) != own_pid():
+            found[int(pid)] = int(parent)
+    return found
+
+
+def running():
+    """Programs under test, and what they have started."""
+    return list(_list())
+
+
+def descendants_of(pid):
+    """All below a process, as long as those between live."""
+    parents, found = _list(), [pid]
+    for above in found:
+        found += [child for child, parent in parents.items() if parent == above]
+    return found[1:]
 
 
 def children():
@@ -319,7 +353,10 @@ def environment_of(pid, by=None):
 
 
 def command_of(pid):
-    words = re.findall(r'(?:[^\s"]|"(?:\\"|[^"])*")+', _words("command", pid)[0])
+    line = _words("command", pid)
+    if not line:
+        raise ProcessLookupError(pid)
+    words = re.findall(r'(?:[^\s"]|"(?:\\"|[^"])*")+', line[0])
     return [re.sub(r'(?<!\\)"', "", word).replace('\\"', '"') for word in words]
 
 

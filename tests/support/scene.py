@@ -7,12 +7,13 @@ import select
 import sys
 import time
 
-from harness import BUILD, IS_WINDOWS, LIMIT, Process, children_of, descendants_of, describe, kill, reap_adopted, system, wait_gone
+from harness import BUILD, IS_WINDOWS, LIMIT, Process, children_of, describe, kill, reap_adopted, system, wait_gone
 
 NEWER = system.NEWER
 PROBE = os.path.join(BUILD, "linux." + os.uname().machine, "tests/programs/probe")
 environment_of, command_of, state_of = system.environment_of, system.command_of, system.state_of
 Watched, cpu_seconds, wakeups = system.Watched, system.cpu_seconds, system.wakeups
+descendants_of = system.descendants_of
 CLIENT = os.path.join(os.path.dirname(__file__), "session_client.py")
 
 
@@ -63,7 +64,7 @@ def wait_alone(allowed=(), limit=LIMIT):
     while True:
         reap_adopted()
         kept = set(allowed) | {process.pid for process in Process.running}
-        left = [pid for pid in descendants_of(os.getpid()) if pid not in kept]
+        left = [pid for pid in system.running() if pid not in kept]
         if not left:
             return
         try:
@@ -74,20 +75,24 @@ def wait_alone(allowed=(), limit=LIMIT):
 
 class Fifo:
     """A FIFO into which programs write lines; made for the options of the test server that take a
-    file. Lines are small, so they arrive whole."""
+    file. Lines are small, so they arrive whole. For programs of Windows it is a file."""
 
     def __init__(self, path):
-        os.mkfifo(path)
-        self.path = str(path)
-        self.fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not IS_WINDOWS:
+            os.mkfifo(path)
+        self.path = system.native(path)
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         self.data = b""
 
     def line(self, limit=LIMIT):
         end = time.monotonic() + limit
         while b"\n" not in self.data:
-            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0] or time.monotonic() > end:
                 raise TimeoutError("no line in %s within %g s" % (self.path, limit))
-            self.data += os.read(self.fd, 65536)
+            more = os.read(self.fd, 65536)
+            if not more:
+                select.select([], [], [], 0.005)  # of a file nothing tells that there is more
+            self.data += more
         line, self.data = self.data.split(b"\n", 1)
         return line.decode()
 
@@ -134,7 +139,7 @@ def server_of(instance):
 
 def find_daemon(instance):
     """The daemon of this instance among what we started or adopted; None while there is none."""
-    for pid in descendants_of(os.getpid()):
+    for pid in system.running():
         try:
             words = command_of(pid)
         except (FileNotFoundError, ProcessLookupError):

@@ -22,6 +22,7 @@
  *     attach PID           "ok"; then, when it has ended, its exit code
  *     handles PID          how many it has
  *     await MS PID         "gone", or "there" when the time is over
+ *     list                 of each process a word: its pid, its parent's and its program's name
  *     environment|command|folder PID   its words, each with a NUL behind it
  *     connect PIPE         "ok", and the connection is the pipe's from then on
  *     accept PIPE          the same from the other side: "ok" as soon as somebody has come
@@ -38,6 +39,8 @@
 #include <sddl.h>
 #include <windows.h>
 #include <winternl.h>
+
+#include <tlhelp32.h>
 
 enum { MAX_WORDS = 512, MAX_STREAMS = 4096, PIPE_BYTES = 65536, KILLED = 9 };
 
@@ -430,6 +433,20 @@ static void answer_await(SOCKET to, const char *ms, const char *pid) {
     answer(to, there ? "there\n" : "gone\n");
 }
 
+static void answer_list(SOCKET to) {
+    PROCESSENTRY32W entry = {.dwSize = sizeof entry};
+    HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+    char text[40 + 3 * MAX_PATH];
+    for (BOOL more = Process32FirstW(all, &entry); more; more = Process32NextW(all, &entry)) {
+        int length =
+            snprintf(text, sizeof text, "%lu %lu ", entry.th32ProcessID, entry.th32ParentProcessID);
+        length += WideCharToMultiByte(CP_UTF8, 0, entry.szExeFile, -1, text + length,
+                                      (int)sizeof text - length, NULL, NULL);
+        send_all(to, text, length);
+    }
+    CloseHandle(all);
+}
+
 /* What stands in the process's parameters: the environment, or a text as one word. */
 static void answer_parameters(SOCKET to, const char *pid, const char *what) {
     bool environment = strcmp(what, "environment") == 0;
@@ -582,6 +599,8 @@ static bool carry_out(SOCKET to, char **words, size_t count) {
         answer_handles(to, words[1]);
     } else if (strcmp(words[0], "await") == 0 && count == 3) {
         answer_await(to, words[1], words[2]);
+    } else if (strcmp(words[0], "list") == 0) {
+        answer_list(to);
     } else if (strcmp(words[0], "connect") == 0 && count == 2) {
         return answer_connect(to, words[1]);
     } else if (strcmp(words[0], "accept") == 0 && count == 2) {
