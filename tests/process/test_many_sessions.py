@@ -3,12 +3,13 @@ import contextlib
 import json
 import os
 import re
+import subprocess
 import sys
 
 import pytest
 
 from clients import check_peak, wait_for, watch
-from harness import LIMIT, Process
+from harness import LIMIT, Process, system
 from scene import cpu_seconds, stays, wait_asleep, wait_until, wakeups
 from tether import Instance, identity, start_owner
 
@@ -16,13 +17,13 @@ NAME = "/games/" + "x" * 900  # makes states long, so that few of them fill what
 
 HOLD = r"""
 import socket, sys
-path, count, hello = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+path, count, hello = sys.argv[1], int(sys.argv[2]), sys.stdin.readline()
 held = []
 for i in range(count):
     held.append(socket.socket(socket.AF_UNIX))
     held[-1].connect(path)
     if hello:
-        held[-1].sendall(hello.encode() + b"\n")
+        held[-1].sendall(hello.encode())
         assert b"welcome" in held[-1].recv(200)
 print("holding", flush=True)
 sys.stdin.read()
@@ -33,12 +34,13 @@ class Holders:
     """Processes that hold many sessions and read nothing of what they are told."""
 
     def __init__(self, instance, processes, each, **hello):
-        read, self.write = os.pipe()
         text = json.dumps({"type": "hello", "protocol": 1, "role": "editor", **hello})
-        self.processes = [Process([sys.executable, "-I", "-S", "-c", HOLD,
-                                   instance.result["control"], str(each), text], stdin=read)
+        program = system.HOLDER or [sys.executable, "-I", "-S", "-c", HOLD]
+        self.processes = [Process(program + [instance.result["control"], str(each)], stdin=subprocess.PIPE)
                           for _ in range(processes)]
-        os.close(read)
+        for process in self.processes:
+            process.popen.stdin.write(text.encode() + b"\n")
+            process.popen.stdin.flush()
 
     def __enter__(self):
         for process in self.processes:
@@ -46,7 +48,8 @@ class Holders:
         return self
 
     def __exit__(self, *_):
-        os.close(self.write)
+        for process in self.processes:
+            process.popen.stdin.close()
         for process in self.processes:
             process.wait()
             process.stop()

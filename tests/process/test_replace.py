@@ -1,17 +1,15 @@
 """What is in the way of a start: left-overs of a crashed daemon, an older release, a stranger."""
-import fcntl
 import glob
 import json
 import os
 import re
 import signal
 import socket
-import struct
 import sys
 
 import pytest
 
-from harness import IS_WINDOWS, Process, free_ports, own_pid, system
+from harness import IS_WINDOWS, LIMIT, Process, free_ports, own_pid, system
 from scene import NEWER, Fifo, SessionProcess, Watched, environment_of, is_alive, kill, server_of, wait_alone, wait_until
 from tether import SERVER, Instance, can_bind, http_get, identity, start_owner
 
@@ -148,14 +146,26 @@ while True:
 class Stranger(Process):
     """A program that has nothing to do with us and listens on a port."""
 
-    def __init__(self, port, address="127.0.0.1", env=None):
+    def __init__(self, port, address="127.0.0.1"):
         self.address = (PLACES[address], port)
-        super().__init__([sys.executable, "-S", "-c", STRANGER, address, str(port), "--my-mark"], env)
+        super().__init__([sys.executable, "-S", "-c", STRANGER, address, str(port), "--my-mark"])
         self.expect("^listening")
 
     def serves(self):
         with socket.create_connection(self.address, timeout=30) as stream:
-            return stream.recv(100) == b"stranger"
+            return stream.recv(100) == b"stranger" and self.popen.poll() is None
+
+
+class Marked(Process):
+    """The same with this environment, among the processes that Tether sees."""
+
+    def __init__(self, port, env):
+        super().__init__([SERVER, "--http", str(port), "--ws", "0"], env)
+        self.expect("server up")
+        self.port = port
+
+    def serves(self):
+        return http_get(self.port)[0] == 200
 
 
 @pytest.mark.parametrize("address", PLACES)
@@ -171,7 +181,7 @@ def test_A12_stranger_on_a_port_is_named_and_not_touched(state_dir, which, addre
         if not IS_WINDOWS:
             assert os.path.realpath(sys.executable) in result["message"]
             assert "-S" in result["message"] and "-c" in result["message"]
-        assert stranger.serves() and is_alive(stranger.pid)
+        assert stranger.serves()
         it.wait_end()
         assert it.cli("status").status == 5
 
@@ -252,7 +262,7 @@ def test_A12_mark_alone_makes_no_orphan(state_dir, mark):
         os.mkdir(it.directory, 0o700)
         with open(os.path.join(it.directory, "state.json"), "w") as file:
             file.write("{}")
-        with Stranger(it.http, env=env) as stranger:
+        with Marked(it.http, env) as stranger:
             assert it.launch()["code"] == 3
             it.wait_end()
             assert stranger.serves()
@@ -420,15 +430,10 @@ class GoingDaemon:
     def __init__(self, it):
         os.makedirs(it.directory, 0o700)
         self.path = os.path.join(it.directory, "control.sock")
-        self.lock = os.open(os.path.join(it.directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        # The kind of lock that goes with the open file, as the daemon's does.
-        fcntl.fcntl(self.lock, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.bind(self.path)
-        self.socket.listen()
+        self.held = system.Daemon(it.directory, 128)
 
     def answer_and_go(self):
-        connection = self.socket.accept()[0]
+        connection = self.held.accept(LIMIT)
         with connection, connection.makefile("rb") as lines:
             assert json.loads(lines.readline())["type"] == "hello"
             connection.shutdown(socket.SHUT_RD)
@@ -438,11 +443,11 @@ class GoingDaemon:
             self.close()
 
     def close(self):
-        if self.lock >= 0:
-            os.unlink(self.path)
-            self.socket.close()
-            os.close(self.lock)
-        self.lock = -1
+        if self.held:
+            if os.path.exists(self.path):
+                os.unlink(self.path)
+            self.held.close()
+        self.held = None
 
     def __enter__(self):
         return self

@@ -34,6 +34,9 @@ OPEN_FOLDER = "a folder that a program has open can be neither removed nor renam
 NO_SOCKET = "the control endpoint is a pipe, and no file that could be removed or be in the way"
 CLEANER = "there are no locks of a folder that a cleaner would honour, and no such cleaner"
 TIME_SPACE = "there are no time namespaces on Windows"
+READ_AHEAD = "what comes for a test that does not read is read by the host in its stead"
+JOB = "nothing is left by a killed daemon there: the kernel ends its job (tests/wine/os_tree.c)"
+SYSTEMD = "sockets and readiness are not passed as systemd does it there, but by handles (tests/wine/os_tree.c)"
 SUSPENDED = "who is suspended is not continued in order to end there, but ended after the grace"
 
 NOT_HERE = {
@@ -44,6 +47,21 @@ NOT_HERE = {
     "process/test_lost_place.py::test_L3_who_ends_removes_only_what_is_its_own": OPEN_FOLDER,
     "process/test_lost_place.py::test_L3_a_cleaner_that_honours_locks_leaves_a_running_instance_alone": CLEANER,
     "process/test_lost_place.py::test_L3_where_time_began_elsewhere_nobody_is_taken_for_dead": TIME_SPACE,
+    "process/test_many_sessions.py::test_F2_a_hundred_sessions_that_never_read_cost_no_wakeups": COSTS,
+    "process/test_many_sessions.py::test_F2_a_peer_that_reads_again_gets_the_newest_state_and_not_all_of_them": READ_AHEAD,
+    "process/test_many_sessions.py::test_two_hundred_sessions_*": COSTS,
+    "process/test_replace.py::test_A12_server_of_a_crashed_daemon_and_guard_is_replaced": JOB,
+    "process/test_replace.py::test_A12_whole_tree_of_a_crashed_daemon_and_guard_is_replaced": JOB,
+    "process/test_replace.py::test_A12_grandchild_that_holds_the_ports_is_replaced": JOB,
+    "process/test_replace.py::test_A12_left_over_of_an_older_release": JOB,
+    "process/test_replace.py::test_A12_launch_while_the_guard_still_ends_the_old_server": GUARD,
+    "process/test_sockets.py::test_*[*guard*]": GUARD,
+    "process/test_sockets.py::test_L3_nobody_else_can_have_the_other_loopback_address_of_held_ports[1]":
+        "the test's own sockets are of Linux, which knows no exclusive ones (tests/wine/os_port.c)",
+    "process/test_sockets.py::test_F5_handed_down_as_systemd_does": SYSTEMD,
+    "process/test_sockets.py::test_F5_without_holding_nothing_is_handed_down": SYSTEMD,
+    "process/test_sockets.py::test_F5_only_a_notification_of_this_run_counts": SYSTEMD,
+    "process/test_sockets.py::test_L5_nobody_outside_of_the_tree_says_that_it_is_ready": SYSTEMD,
     "process/test_sweep_kill.py::test_F9_kill[*-guard]": GUARD,
     "process/test_tree.py::test_*[*guard*]": GUARD,
     "process/test_tree.py::test_F1_guard_is_killed_while_the_server_starts": GUARD,
@@ -144,14 +162,11 @@ NOT_YET = [
     "process/test_drained.py",
     "process/test_hygiene.py",
     "process/test_machine.py",
-    "process/test_many_sessions.py",
-    "process/test_replace.py",
-    "process/test_sockets.py",
+    "process/test_serve_start.py",
     "process/test_front_stranger.py",
     "process/test_front_survival.py",
     "process/test_serve_limits.py",
     "process/test_serve_memory.py",
-    "process/test_serve_start.py",
     "process/test_service.py",
     "process/test_shortage.py",
     "process/test_soak.py",

@@ -18,6 +18,7 @@ PROGRAMS = os.path.join(BUILT, "tests/programs")
 SERVER = os.path.join(BUILT, "tests/programs/server")
 NEWER = os.path.join(BUILT, "tests/tether-newer")
 IDLE = ["sleep", "1000"]  # a program that does nothing
+HOLDER = None  # one that holds sessions, if it is to be another
 ENGINE = os.environ.get("TETHER_ENGINE", "")
 ENGINE_NOISE = ()  # what this engine says beside that
 LIBRARY, LAUNCHER = "libtether.linux.editor.x86_64.so", "tether.linux.x86_64"  # in the addon

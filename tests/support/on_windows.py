@@ -61,7 +61,7 @@ SERVER = native(os.path.join(PROGRAMS, "server.exe"))
 NEWER = native(os.path.join(BUILT, "tests/tether-newer.exe"))
 STAND_IN = native(os.path.join(PROGRAMS, "stand_in.exe"))
 HOST = os.path.join(PROGRAMS, "host.exe")
-IDLE, PEER, SESSION = ([native(HOST), word] for word in ("idle", "peer", "session"))
+IDLE, PEER, SESSION, HOLDER = ([native(HOST), word] for word in ("idle", "peer", "session", "sessions"))
 ENGINE = native(os.environ["TETHER_ENGINE_WINDOWS"]) if os.environ.get("TETHER_ENGINE_WINDOWS") else ""
 
 

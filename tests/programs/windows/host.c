@@ -7,6 +7,7 @@
  *     host parent LINE     starts a program with all that is its own, prints "started PID", waits
  *     host peer PIPE       has a connection of its own, and is told what to do by its input
  *     host session PIPE ROLE   does the same as tests/support/session_client.py
+ *     host sessions PIPE COUNT holds so many, says hello in each with the line that is its input
  *
  * A request is a length (four bytes, the lowest first) and so many bytes: words, each with a NUL
  * behind it. The answer is a line, and what follows depends on the request:
@@ -810,6 +811,25 @@ static int hold_session(const char *name, const char *role) {
     return 0;
 }
 
+/* Reads nothing of what comes after the first words. */
+static int hold_sessions(const char *name, long count) {
+    static char hello[PIPE_BYTES], answer[200];
+    if (!fgets(hello, sizeof hello, stdin))
+        return 1;
+    for (long i = 0; i < count; i++) {
+        peer_pipe = connect_pipe(name);
+        if (peer_pipe == INVALID_HANDLE_VALUE)
+            return 1;
+        peer_send(hello);
+        if (read_pipe(peer_pipe, answer, sizeof answer - 1) == 0 || !strstr(answer, "welcome"))
+            return 1;
+    }
+    say("holding\n", 8);
+    while (fgets(hello, sizeof hello, stdin))
+        ;
+    return 0;
+}
+
 static int be_a_parent(wchar_t *line) {
     STARTUPINFOW startup = {.cb = sizeof startup};
     PROCESS_INFORMATION child;
@@ -842,6 +862,8 @@ int main(int argc, char **argv) {
         return be_a_peer(argv[2]);
     if (argc == 4 && strcmp(argv[1], "session") == 0)
         return hold_session(argv[2], argv[3]);
+    if (argc == 4 && strcmp(argv[1], "sessions") == 0)
+        return hold_sessions(argv[2], strtol(argv[3], NULL, 10));
     WSAStartup(MAKEWORD(2, 2), &data);
     return listen_for_requests();
 }
