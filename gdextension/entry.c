@@ -4,7 +4,6 @@
  * library into games that are run from the editor too: all of Tether lives at the EDITOR level. */
 #include <string.h>
 
-#include "class/tether_server.h"
 #include "docs.h"
 #include "engine/engine.h"
 #include "frame/editor_loop.h"
@@ -20,9 +19,8 @@ static void initialize(void *userdata, GDExtensionInitializationLevel level) {
     if (level != GDEXTENSION_INITIALIZATION_EDITOR)
         return;
     os_library_begin();
-    class_register(&tether_server_class);
     editor_loop_register();
-    for (size_t i = 0; i < docs_class_count; i++)
+    for (size_t i = 0; editor_is_attended() && i < docs_class_count; i++)
         engine.help_load_xml(docs_classes[i], (GDExtensionInt)strlen(docs_classes[i]));
 }
 
@@ -31,7 +29,6 @@ static void deinitialize(void *userdata, GDExtensionInitializationLevel level) {
     if (level != GDEXTENSION_INITIALIZATION_EDITOR)
         return;
     editor_loop_finish();
-    class_unregister(&tether_server_class);
 }
 
 GDExtensionBool tether_entry(GDExtensionInterfaceGetProcAddress find,

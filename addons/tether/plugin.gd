@@ -7,6 +7,7 @@ extends EditorPlugin
 ## quit, restart, reload and disabling apart. A plugin that is disabled and enabled again at once, as
 ## tools for developers do it, so finds the same server.
 
+const ExportGuard: GDScript = preload("export_guard.gd")
 const Settings: GDScript = preload("settings.gd")
 const TetherControl: GDScript = preload("control.gd")
 const Dock: GDScript = preload("dock/dock.gd")
@@ -19,6 +20,7 @@ var _tools: RefCounted
 
 
 func _enter_tree() -> void:
+	ExportGuard.call("install") # also where there is no library for the system
 	Settings.define()
 	Settings.define_personal(EditorInterface.get_editor_settings())
 	if not ClassDB.class_exists(&"TetherServer"):

@@ -106,24 +106,16 @@ static char *program_beside_library(void) {
     return program.data;
 }
 
-static char *project_name(void) {
+/* What a method of the project's settings answers to one text, or to that and an empty one. */
+static char *ask_project(const char *method, const char *about, int count) {
     struct engine_variant arguments[2];
-    char *name;
-    variant_init_text(&arguments[0], "application/config/name");
+    char *text;
+    variant_init_text(&arguments[0], about);
     variant_init_text(&arguments[1], "");
-    name = singleton_text("ProjectSettings", "get_setting", arguments, 2);
+    text = singleton_text("ProjectSettings", method, arguments, count);
     variant_finish(&arguments[1]);
     variant_finish(&arguments[0]);
-    return name;
-}
-
-static char *project_path(void) {
-    struct engine_variant argument;
-    char *path;
-    variant_init_text(&argument, "res://");
-    path = singleton_text("ProjectSettings", "globalize_path", &argument, 1);
-    variant_finish(&argument);
-    return path;
+    return text;
 }
 
 static char *engine_version(void) {
@@ -141,8 +133,8 @@ void server_setup_init(struct launch_setup *setup, const struct server_propertie
         program = program_beside_library();
     }
     setup->program = program;
-    setup->project = project_name();
-    setup->path = project_path();
+    setup->project = ask_project("get_setting", "application/config/name", 2);
+    setup->path = ask_project("globalize_path", "res://", 1);
     setup->godot = engine_version();
     setup->is_unowned = variant_is_true(&properties->keep_on_exit);
     variant_each(&properties->owner_aliases, add_element, &setup->aliases);

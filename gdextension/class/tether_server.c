@@ -390,9 +390,10 @@ static void part(struct tether_server *server) {
     server->client = NULL;
 }
 
-void tether_servers_part(void) {
+bool tether_servers_part(void) {
     for (struct tether_server *server = servers; server; server = server->next)
         part(server);
+    return servers != NULL;
 }
 
 static void run_get_state(const struct class_call *call) {

@@ -15,7 +15,7 @@ bool tether_servers_may_be_called(void);
 /* Whether one has been started and has reached nobody yet. */
 bool tether_servers_are_launching(void);
 
-/* Lets all sessions go over to editor_loop, which says the farewell. */
-void tether_servers_part(void);
+/* Lets all sessions go over to editor_loop, which says the farewell. True if there are any. */
+bool tether_servers_part(void);
 
 #endif

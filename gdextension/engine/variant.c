@@ -43,10 +43,6 @@ void variant_init_object(struct engine_variant *out, GDExtensionObjectPtr object
     variant_init_native(out, GDEXTENSION_VARIANT_TYPE_OBJECT, &object);
 }
 
-static void variant_init_copy(struct engine_variant *out, GDExtensionConstVariantPtr from) {
-    engine.variant_new_copy(out, from);
-}
-
 void variant_init_empty(struct engine_variant *out, GDExtensionVariantType type) {
     GDExtensionCallError error;
     engine.variant_construct(type, out, NULL, 0, &error);
@@ -57,7 +53,7 @@ void variant_init_converted(struct engine_variant *out, GDExtensionVariantType t
     GDExtensionConstVariantPtr arguments[] = {from};
     GDExtensionCallError error = {0};
     if (variant_type(from) == type) {
-        variant_init_copy(out, from);
+        engine.variant_new_copy(out, from);
         return;
     }
     if (engine.variant_can_convert_strict(variant_type(from), type)) {
@@ -341,32 +337,19 @@ static void init_string(struct engine_variant *out, const json_t *json) {
 }
 
 void variant_init_json(struct engine_variant *out, const json_t *json) {
-    double real;
-    switch (json ? json_typeof(json) : JSON_NULL) {
-    case JSON_OBJECT:
+    const double real = json_real_value(json);
+    if (json_is_object(json))
         init_dictionary(out, json);
-        break;
-    case JSON_ARRAY:
+    else if (json_is_array(json))
         init_array(out, json);
-        break;
-    case JSON_STRING:
+    else if (json_is_string(json))
         init_string(out, json);
-        break;
-    case JSON_INTEGER:
+    else if (json_is_integer(json))
         variant_init_int(out, json_integer_value(json));
-        break;
-    case JSON_REAL:
-        real = json_real_value(json);
+    else if (json_is_real(json))
         variant_init_native(out, GDEXTENSION_VARIANT_TYPE_FLOAT, &real);
-        break;
-    case JSON_TRUE:
-        variant_init_bool(out, true);
-        break;
-    case JSON_FALSE:
-        variant_init_bool(out, false);
-        break;
-    case JSON_NULL:
+    else if (json_is_boolean(json))
+        variant_init_bool(out, json_is_true(json));
+    else
         variant_init_nil(out);
-        break;
-    }
 }

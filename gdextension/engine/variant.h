@@ -18,6 +18,7 @@ void variant_init_bool(struct engine_variant *out, bool value);
 void variant_init_int(struct engine_variant *out, int64_t value);
 void variant_init_text(struct engine_variant *out, const char *text);
 void variant_init_object(struct engine_variant *out, GDExtensionObjectPtr object);
+
 /* From the native form of a type, as a ptrcall has it. */
 void variant_init_native(struct engine_variant *out, GDExtensionVariantType type,
                          GDExtensionConstTypePtr native);

@@ -29,7 +29,8 @@ struct parting {
 /* The engine's callbacks carry no context. */
 static struct {
     struct parting *parting;
-    bool is_in_frame; /* scripts may run, and have the engine run frames of its own */
+    bool is_registered; /* the class */
+    bool is_in_frame;   /* scripts may run, and have the engine run frames of its own */
     struct editor_loop_cost cost;
 } editor;
 
@@ -109,9 +110,9 @@ static bool is_ending(void) {
     return !has_root;
 }
 
-/* Says the farewell for all servers, and waits until it is out. */
-static void end_all(const char *reason) {
-    tether_servers_part();
+/* Says the farewell for all servers, and waits until it is out. True if there was an object. */
+static bool end_all(const char *reason) {
+    bool had_any = tether_servers_part();
     for (struct parting *parting = editor.parting; parting; parting = parting->next)
         control_client_tell(parting->client,
                             (struct mailbox_command){.kind = COMMAND_LEAVE,
@@ -123,26 +124,50 @@ static void end_all(const char *reason) {
         control_client_destroy(parting->client);
         free(parting);
     }
+    return had_any;
 }
 
+static void unregister(void) {
+    if (editor.is_registered)
+        class_unregister(&tether_server_class);
+    editor.is_registered = false;
+}
+
+/* An editor that comes upon an extension while it looks through a project for the first time has
+ * the help made anew, by a deferred call. If it ends before a frame makes that, the call is made
+ * after the help is gone, and crashes at the first class of an extension. So ours goes before. */
 static void on_shutdown(void) {
-    const char *reason = !is_ending()                                     ? "reload"
+    bool ends = is_ending();
+    const char *reason = !ends                                            ? "reload"
                          : singleton_says("OS", "is_restart_on_exit_set") ? "restart"
                                                                           : "quit";
     frame_pace_release();
-    end_all(reason);
+    if (!end_all(reason) && ends)
+        unregister();
 }
 
+/* Whether the plugin is enabled or not, exported games hold nothing of ours. */
 static void on_startup(void) {
+    struct engine_variant path, script;
+    if (!singleton_says("Engine", "is_editor_hint"))
+        return;
+    variant_init_text(&path, "res://addons/tether/export_guard.gd");
+    singleton_call("ResourceLoader", "load", &path, 1, &script);
+    variant_call(&script, "install", NULL, 0, NULL);
+    variant_finish(&script);
+    variant_finish(&path);
 }
 
 void editor_loop_register(void) {
     const GDExtensionMainLoopCallbacks callbacks = {on_startup, on_shutdown, on_frame};
+    class_register(&tether_server_class);
+    editor.is_registered = true;
     engine.register_main_loop_callbacks(engine.library, &callbacks);
 }
 
 void editor_loop_finish(void) {
     end_all("quit");
+    unregister();
 }
 
 /* ---- what kind of process this is ---- */
@@ -167,9 +192,18 @@ static bool has_argument(const char *word) {
     return false;
 }
 
+bool editor_is_attended(void) {
+    static const char *const chores[] = {
+        "--import",       "--export-release", "--export-debug", "--export-pack",
+        "--export-patch", "--headless",       "headless", /* --display-driver headless */
+    };
+    bool found = false;
+    for (size_t i = 0; !found && i < sizeof chores / sizeof chores[0]; i++)
+        found = has_argument(chores[i]);
+    return !found && singleton_says("Engine", "is_editor_hint");
+}
+
 bool editor_is_in_use(const char **why_not) {
-    static const char *const chores[] = {"--import", "--export-release", "--export-debug",
-                                         "--export-pack", "--export-patch"};
     const char *wanted = os_variable("TETHER_HEADLESS");
     *why_not = NULL;
     if (!singleton_says("Engine", "is_editor_hint"))
@@ -178,8 +212,7 @@ bool editor_is_in_use(const char **why_not) {
         return true;
     else if (display_is_headless())
         *why_not = "this editor is headless; set TETHER_HEADLESS=1 if it is to have a server";
-    for (size_t i = 0; !*why_not && i < sizeof chores / sizeof chores[0]; i++)
-        if (has_argument(chores[i]))
-            *why_not = "this editor only imports or exports";
+    else if (!editor_is_attended())
+        *why_not = "this editor only imports or exports";
     return !*why_not;
 }

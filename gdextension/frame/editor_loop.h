@@ -9,13 +9,13 @@
 
 #include "session/control_client.h"
 
-/* Tells the engine whom to call; at the EDITOR level. */
+/* Registers the class, and tells the engine whom to call; at the EDITOR level. */
 void editor_loop_register(void);
 
 /* Takes over a client that its server has dropped. With a reason, that has been told already. */
 void editor_loop_part(struct control_client *client, bool has_left);
 
-/* Ends every client that is left; the library is about to be unloaded. */
+/* Ends every client that is left, and the class; the library is about to be unloaded. */
 void editor_loop_finish(void);
 
 /* What Tether has cost the main thread so far, in frames without anything to do and in others; for
@@ -24,6 +24,12 @@ struct editor_loop_cost {
     uint64_t idle_frames, idle_ns, busy_frames, busy_ns, worst_ns;
 };
 struct editor_loop_cost editor_loop_cost(void);
+
+/* Whether this is an editor that somebody sits before: not a game, nor without a display, nor an
+ * import or export. Told by the arguments: while extensions are loaded, there is no display yet.
+ * Nobody else reads the help, and with help of ours the call that on_shutdown tells of crashes even
+ * without the class. */
+bool editor_is_attended(void);
 
 /* Whether this process is an editor that a server may be started for, and if not, why not. */
 bool editor_is_in_use(const char **why_not);

@@ -26,8 +26,8 @@ def make_project(folder, addon=None):
     shutil.copytree(os.path.join(ROOT, "tests/engine/project"), folder)
     os.mkdir(os.path.join(folder, "addons"))
     system.place_addon(addon or os.path.join(ROOT, "addons/tether"), os.path.join(folder, "addons/tether"))
-    # An editor that quits during its very first scan of a project aborts when an extension is new
-    # to it (seen with 4.6.3); it is not new if this list names it.
+    # As if it had been opened before: the extension is there from the start, and not only once the
+    # files have been looked through. What a first start is like: test_first_runs.py.
     os.mkdir(os.path.join(folder, ".godot"))
     with open(os.path.join(folder, ".godot/extension_list.cfg"), "w") as file:
         file.write("res://addons/tether/tether.gdextension\n")

@@ -1,5 +1,4 @@
 @tool
-class_name TetherClients
 extends RefCounted
 ## AI clients, and their configuration: what to paste, and writing it for the user.
 ##
