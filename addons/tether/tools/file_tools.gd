@@ -115,7 +115,7 @@ static func _glob(pattern: String) -> RegEx:
 			"?":
 				result += "[^/]"
 			_:
-				result += letter if letter.is_valid_int() or letter.is_valid_identifier() or letter == "/" else "\\" + letter
+				result += letter if letter.is_valid_int() or letter.is_valid_ascii_identifier() or letter == "/" else "\\" + letter
 	return RegEx.create_from_string("^%s$" % result)
 
 
