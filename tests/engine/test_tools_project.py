@@ -415,6 +415,42 @@ def test_F8_what_a_game_says_is_told_and_why_it_is_held(game):
     assert game.call("project_output", **{"from": 1, "limit": 2})["text"].split("\n") == lines[1:3]
 
 
+TALK = """extends Node2D
+
+
+func _ready() -> void:
+\tprint_rich("[b]one[/b] [color=red]of[/color] [four]")
+\tprint("two\\nthree [b]as it is[/b]")
+\tprinterr("five")
+\tprint("done")
+"""
+# Text that is to be found narrows what the panel shows, as a person does.
+NARROW = """var panel := EditorInterface.get_base_control().find_children("*", "EditorLog", true, false)[0]
+(panel.find_children("*", "LineEdit", true, false)[0] as LineEdit).text = "%s"
+"""
+
+
+def test_F8_what_a_game_says_is_told_whatever_the_panel_shows_of_it(game):
+    game.run_code(NARROW % "nothing of it")
+    try:
+        run_game(game, TALK)
+        for again in (True, False):  # what the second one says begins anew
+            told = game.until("project_output", lambda answer: answer["connected"] and "done" in answer["text"])
+            text = told["text"].split("\n")
+            begin = text.index("one of [four]")
+            assert text[begin:] == ["one of [four]", "two", "three [b]as it is[/b]", "five", "done"]
+            assert text.count("two") == 1 and told["lines"] == told["from"] + len(text)
+            middle = game.call("project_output", **{"from": told["from"] + begin + 1, "limit": 2})
+            assert middle["text"] == "two\nthree [b]as it is[/b]"
+            game.call("project_stop")
+            over = game.until("project_output", lambda answer: not (answer["playing"] or answer["connected"]))
+            assert over["lines"] == told["lines"]  # it can be read afterwards
+            if again:
+                game.call("project_run", scene="current")
+    finally:
+        game.run_code(NARROW % "")
+
+
 def test_F8_a_game_is_not_told_to_be_held_before_the_error_that_holds_it(game):
     """Much is said before it, which the editor takes a while to hear."""
     run_game(game, FLOOD)

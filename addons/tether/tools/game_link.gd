@@ -6,6 +6,10 @@ extends EditorDebuggerPlugin
 ## not its own.
 
 const WAIT_MSEC: int = 5000
+## Lines of output that are kept; twice as many at most before the older half is dropped.
+const CAPACITY: int = 10000
+## What the engine calls text with BBCode, among the kinds of output.
+const RICH: int = 2
 
 var _pictures: Dictionary[int, String] = {}
 var _waiting: Dictionary[int, bool] = {}
@@ -13,6 +17,12 @@ var _waiting: Dictionary[int, bool] = {}
 var _reasons: Dictionary[int, String] = {}
 ## Sessions that have heard all that their game said before it was held.
 var _told: Dictionary[int, bool] = {}
+## What games have printed since the first of those that run was started. The Output panel has not all of
+## it: the engine leaves out what comes while the panel is laid out.
+var _lines: PackedStringArray = []
+var _dropped: int = 0
+## Sessions whose game has begun to speak; they are active a moment before.
+var _begun: Dictionary[int, bool] = {}
 
 
 ## The stack is asked for when a game is held; it is sent behind what the game said until then.
@@ -21,6 +31,47 @@ func _setup_session(session_id: int) -> void:
 	if session_id < debuggers.size():
 		debuggers[session_id].connect(&"breaked", _on_breaked.bind(session_id))
 		debuggers[session_id].connect(&"stack_dump", _on_stack_dump.bind(session_id))
+		debuggers[session_id].connect(&"output", _on_output)
+		var session: EditorDebuggerSession = get_session(session_id)
+		_begun[session_id] = session.is_active()
+		session.started.connect(_on_started.bind(session_id))
+		session.stopped.connect(_on_stopped.bind(session_id))
+
+
+func _on_started(session_id: int) -> void:
+	if not has_game():
+		_lines.clear()
+		_dropped = 0
+	_begun[session_id] = true
+
+
+func _on_stopped(session_id: int) -> void:
+	_begun[session_id] = false
+
+
+func _on_output(text: String, kind: int) -> void:
+	_lines.append_array((_without_tags(text) if kind == RICH else text).split("\n"))
+	if _lines.size() >= 2 * CAPACITY:
+		_dropped += _lines.size() - CAPACITY
+		_lines = _lines.slice(-CAPACITY)
+
+
+func _without_tags(text: String) -> String:
+	var label: RichTextLabel = RichTextLabel.new()
+	label.parse_bbcode(text)
+	var plain: String = label.get_parsed_text()
+	label.free()
+	return plain
+
+
+## How many lines were printed.
+func line_count() -> int:
+	return _dropped + _lines.size()
+
+
+## Some of them, as far as they are still there.
+func lines_from(first: int, limit: int) -> PackedStringArray:
+	return _lines.slice(maxi(0, first - _dropped), maxi(0, first + limit - _dropped))
 
 
 func _on_breaked(is_held: bool, _can_debug: bool, reason: String, _has_stack: bool, session_id: int) -> void:
@@ -70,9 +121,9 @@ func take_picture(tree: SceneTree) -> Image:
 
 
 func _active_session() -> EditorDebuggerSession:
-	for session: EditorDebuggerSession in get_sessions():
-		if session.is_active():
-			return session
+	for id: int in get_sessions().size():
+		if _begun.get(id, false) and get_session(id).is_active():
+			return get_session(id)
 	return null
 
 

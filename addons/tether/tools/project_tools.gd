@@ -50,7 +50,7 @@ func get_tools() -> Array[Dictionary]:
 		{"name": "project_stop", "idempotent": true, "while_busy": true, "call": _stop_game,
 				"description": "Stops the running game.", "input": Schema.object()},
 		{"name": "project_output", "read": true, "call": _output,
-				"description": "What the editor's Output panel shows, which has all that the running game prints, and the errors in the debugger's list. Newest last.",
+				"description": "What the running game prints, or the last one did, and the errors in the debugger's list. Newest last.",
 				"input": Schema.object({"from": Schema.integer("First line; by default the last ones.", 0, 1 << 30),
 					"limit": Schema.integer("At most so many lines.", 1, 1000, 100)})},
 		{"name": "project_export_presets", "read": true, "call": _export_presets,
@@ -290,15 +290,10 @@ func _stop_game(_arguments: Dictionary) -> Dictionary:
 
 func _output(arguments: Dictionary) -> Dictionary:
 	var reason: String = await _context.game.held_by(Context.tree())
-	var panel: Node = _context.find_control("EditorLog")
-	var texts: Array[Node] = panel.find_children("*", "RichTextLabel", true, false) if panel != null else []
-	if texts.is_empty():
-		return Context.failure("This editor has no Output panel that can be read.")
-	var text: String = (texts[0] as RichTextLabel).get_parsed_text().strip_edges(false, true)
-	var lines: PackedStringArray = text.split("\n") if not text.is_empty() else PackedStringArray()
-	var limit: int = arguments["limit"]
-	var first: int = arguments.get("from", maxi(0, lines.size() - limit))
-	var result: Dictionary = {"from": first, "text": "\n".join(lines.slice(first, first + limit)).left(50000), "lines": lines.size(),
+	var count: int = _context.game.line_count()
+	var first: int = arguments.get("from", maxi(0, count - arguments["limit"]))
+	var text: String = "\n".join(_context.game.lines_from(first, arguments["limit"]))
+	var result: Dictionary = {"from": first, "text": text.left(50000), "lines": count,
 			"playing": EditorInterface.is_playing_scene(), "connected": _context.game.has_game()}
 	var errors: Array[String] = _debugger_errors()
 	if not errors.is_empty():
