@@ -138,9 +138,10 @@ area_engine() {
     run_pytest engine
 }
 
-# Runs a command with Wine's settings: a prefix of our own, no display, no window of a debugger.
+# Runs a command with Wine's settings: a prefix of our own, no display, no window of a debugger, and a
+# locale in which a file may have any name.
 with_wine() {
-    env WINEPREFIX="$BUILD/wine" WINEDEBUG=-all DISPLAY= \
+    env WINEPREFIX="$BUILD/wine" WINEDEBUG=-all DISPLAY= LC_ALL=C.UTF-8 \
         WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
 }
 

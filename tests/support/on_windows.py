@@ -38,7 +38,8 @@ CANNOT_START = dict.fromkeys(("missing", "not in PATH", "directory", "below a fi
 CANNOT_START["rubbish"] = "inappropriate file type or format"
 SLOWNESS = 20  # how much less of a thing is enough
 WHY_FULL = ""  # to the C library /dev/full is a console, which it writes to at once; why that failed is lost
-ENVIRONMENT = {"WINEDEBUG": "-all", "DISPLAY": "", "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
+ENVIRONMENT = {"WINEDEBUG": "-all", "DISPLAY": "", "LC_ALL": "C.UTF-8",
+               "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
 ACTS = {signal.SIGKILL: "kill", signal.SIGSTOP: "suspend", signal.SIGCONT: "resume", signal.SIGTERM: "interrupt",
         signal.SIGINT: "interrupt"}
 STAYING = (["run"], ["mcp"], ["serve"], ["parent"])  # those that a person starts in a console

@@ -40,10 +40,11 @@ class WineOwn:
 
 
 class Wine:
-    """A prefix of our own with an agent in it, which keeps its server running between tests."""
+    """A prefix of our own with an agent in it, which keeps its server running between tests. In a locale in which
+    a file may have any name: Wine finds no other than ASCII in that of a minimal system."""
 
     def __init__(self, prefix):
-        self.env = {"WINEPREFIX": prefix, "WINEDEBUG": "-all", "DISPLAY": "",
+        self.env = {"WINEPREFIX": prefix, "WINEDEBUG": "-all", "DISPLAY": "", "LC_ALL": "C.UTF-8",
                     "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
         os.makedirs(prefix, exist_ok=True)
         self._call([WINE, "wineboot", "--init"])
