@@ -37,6 +37,9 @@ TIME_SPACE = "there are no time namespaces on Windows"
 READ_AHEAD = "what comes for a test that does not read is read by the host in its stead"
 JOB = "nothing is left by a killed daemon there: the kernel ends its job (tests/wine/os_tree.c)"
 SYSTEMD = "sockets and readiness are not passed as systemd does it there, but by handles (tests/wine/os_tree.c)"
+MOUNTS = "a mount that is full or read-only is one of Linux, beneath Wine"
+MODES = "there are no modes and owners by number; who may enter a folder is tested by tests/wine/os_files.c"
+SHELL = "what stands in for the editor is a script of a Unix shell"
 SUSPENDED = "who is suspended is not continued in order to end there, but ended after the grace"
 
 NOT_HERE = {
@@ -47,6 +50,24 @@ NOT_HERE = {
     "process/test_lost_place.py::test_L3_who_ends_removes_only_what_is_its_own": OPEN_FOLDER,
     "process/test_lost_place.py::test_L3_a_cleaner_that_honours_locks_leaves_a_running_instance_alone": CLEANER,
     "process/test_lost_place.py::test_L3_where_time_began_elsewhere_nobody_is_taken_for_dead": TIME_SPACE,
+    "process/test_hygiene.py::test_C1_a_link_is_not_followed": LINKS,
+    "process/test_hygiene.py::test_C1_files_of_another_user_stay": USERS,
+    "process/test_hygiene.py::test_C1_a_sessions_directory_that_is_not_ours_is_not_touched[symlink]": LINKS,
+    "process/test_hygiene.py::test_C1_a_sessions_directory_that_is_not_ours_is_not_touched[open to others]": MODES,
+    "process/test_hygiene.py::test_C1_where_a_killed_daemon_was_told_that_its_server_is_ready": NO_SOCKET,
+    "process/test_hygiene.py::test_C3_the_next_start_ends_orphans_in_the_way_and_says_so": JOB,
+    "process/test_hygiene.py::test_C3_orphans_on_the_ports_are_named": HOLDERS,
+    "process/test_hygiene.py::test_L3_a_copy_of_a_servers_environment_is_no_orphan": JOB,
+    "process/test_hygiene.py::test_L3_whoever_asks_for_a_start_is_not_ended_by_it": SHELL,
+    "process/test_hygiene.py::test_L5_a_disk_that_fills_while_it_runs_costs_lines_and_nothing_else": MOUNTS,
+    "process/test_hygiene.py::test_a_directory_that_others_may_rename_is_refused": MODES,
+    "process/test_hygiene.py::test_a_hostile_directory_is_refused_with_advice[mode*]": MODES,
+    "process/test_hygiene.py::test_a_hostile_directory_is_refused_with_advice[owner*]": USERS,
+    "process/test_hygiene.py::test_a_hostile_directory_is_refused_with_advice[symlink*]": LINKS,
+    "process/test_hygiene.py::test_a_read_only_or_full_place_is_refused_with_advice": MOUNTS,
+    "process/test_hygiene.py::test_a_start_that_fails_early_leaves_no_socket": NO_SOCKET,
+    "process/test_hygiene.py::test_on_a_full_disk_nothing_is_started_and_nothing_is_left": MOUNTS,
+    "process/test_hygiene.py::test_what_is_in_the_way_of_the_socket_is_not_removed": NO_SOCKET,
     "process/test_many_sessions.py::test_F2_a_hundred_sessions_that_never_read_cost_no_wakeups": COSTS,
     "process/test_many_sessions.py::test_F2_a_peer_that_reads_again_gets_the_newest_state_and_not_all_of_them": READ_AHEAD,
     "process/test_many_sessions.py::test_two_hundred_sessions_*": COSTS,
@@ -162,7 +183,6 @@ NOT_YET = [
     "process/test_command.py",
     "process/test_control_client.py",
     "process/test_drained.py",
-    "process/test_hygiene.py",
     "process/test_machine.py",
     "process/test_serve_start.py",
     "process/test_front_stranger.py",

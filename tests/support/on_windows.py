@@ -388,6 +388,11 @@ def holder(pid):
     return ""
 
 
+def place():
+    """This machine, as records name it."""
+    return "windows/" + environment_of(own_pid())["COMPUTERNAME"]
+
+
 def endpoint(directory):
     """Where the daemon of an instance listens, by its directory."""
     value = 0xcbf29ce484222325
