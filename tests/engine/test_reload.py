@@ -197,7 +197,7 @@ def test_A1_editor_that_restarts_finds_the_server_under_its_new_pid(tmp_path, st
             kill(successor)
             pytest.skip("this machine is too busy: an editor took longer to come than its place is kept")
         subject.wait_state("ready")
-        after = settled(subject, LIMIT / 3)  # what the place is kept for is longer: it was taken, not given up
+        after = settled(subject, 10)  # what the place is kept for is longer: it was taken, not given up
         for key in ("daemon", "server", "restarts"):
             assert after[key] == before[key]
         assert after["sessions"][0]["pid"] == successor and after["owner"]["pid"] == successor
