@@ -79,6 +79,15 @@ RUNS = {
 }
 
 
+HELP = '''var help: ScriptEditor = EditorInterface.get_script_editor()
+help.goto_help("class_name:TetherServer")
+await driver.get_tree().process_frame
+var found: String = ""
+for label: Node in help.find_children("*", "RichTextLabel", true, false):
+	found += (label as RichTextLabel).get_parsed_text()
+return found'''
+
+
 @pytest.fixture
 def display():
     """A display of our own, as a value for DISPLAY."""
@@ -116,17 +125,22 @@ def test_A1_A13_imports_exports_and_scripts_start_no_server(tmp_path, display):
             process.stop()
 
 
-def test_A1_A10_editor_with_a_window_has_its_server_unasked(tmp_path, state_dir, display):
-    """Which shows that those above could have started one."""
+def test_A1_A10_H1_editor_with_a_window_has_its_server_unasked_and_the_help_of_its_class(tmp_path, state_dir, display):
+    """Which shows that those above could have started one. The engine's very first start shows no help of an
+    extension; that is an import here."""
     ports = free_ports()
+    folder = make_project(str(tmp_path / "scene"), ("driver", "subject"))
     env = {"TETHER_HEADLESS": "", "DISPLAY": display,
            "SUBJECT": json.dumps({"command": [SERVER], "http_port": ports[0], "ws_port": ports[1]})}
-    with Scene(str(tmp_path / "scene"), state_dir, ("driver", "subject"), env, command=with_window,
-               arguments=()) as scene:
+    with Process([editor.ENGINE, "--headless", "--path", folder, "--import"],
+                 dict(env, **editor.system.home(folder + ".home"))) as run:
+        assert run.wait(editor.START_LIMIT) == 0, run.output
+    with Scene(folder, state_dir, ("driver", "subject"), env, command=with_window, arguments=()) as scene:
         subject = scene.subject(ports)
         subject.wait_state("ready")
         pid, daemon = subject.server_pid(), subject.daemon_pid()
         scene.settle()
+        assert "A companion server whose life is tied to the editors that use it." in scene.run(HELP)
         scene.post("EditorInterface.get_base_control().get_tree().quit()")
         status = scene.process.wait(editor.START_LIMIT)
         assert status == 0, (status, scene.process.output[-4000:])
