@@ -10,14 +10,15 @@ import sys
 import pytest
 
 from harness import IS_WINDOWS, LIMIT, Process, free_ports, own_pid, system
-from scene import NEWER, Fifo, SessionProcess, Watched, environment_of, is_alive, kill, server_of, wait_alone, wait_until
+from scene import (NEWER, SessionProcess, Watched, environment_of, is_alive, kill, server_of, stamps_at, wait_alone,
+                   wait_until)
 from tether import SERVER, Instance, can_bind, http_get, identity, start_owner
 
 
 @pytest.fixture
 def starts(tmp_path):
     """Tells the pid of each server that starts."""
-    with Fifo(tmp_path / "starts") as fifo:
+    with stamps_at(tmp_path / "starts") as fifo:
         yield fifo
 
 

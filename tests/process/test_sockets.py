@@ -12,7 +12,7 @@ import time
 import pytest
 
 from harness import IS_WINDOWS, Process
-from scene import Fifo, Watched, descendants_of, environment_of, kill, server_of, wait_alone, wait_until
+from scene import Watched, descendants_of, environment_of, kill, server_of, stamps_at, wait_alone, wait_until
 from tether import SERVER, Instance, can_bind, http_get, start_owner
 
 NGINX = shutil.which("nginx") or shutil.which(os.environ.get("TETHER_NGINX", "/usr/sbin/nginx"))
@@ -21,7 +21,7 @@ NODE = shutil.which("node")
 
 @pytest.fixture
 def starts(tmp_path):
-    with Fifo(tmp_path / "starts") as fifo:
+    with stamps_at(tmp_path / "starts") as fifo:
         yield fifo
 
 

@@ -10,7 +10,7 @@ import random
 import pytest
 
 from harness import Process
-from scene import (Fifo, SessionProcess, Watched, find_daemon, find_guard, is_alive, kill, server_of, stays,
+from scene import (SessionProcess, Watched, find_daemon, find_guard, is_alive, kill, server_of, stamps_at, stays,
                    wait_alone, wait_until)
 from tether import SERVER, Instance, http_get, start_owner
 
@@ -187,7 +187,7 @@ def check_the_next_launch(it, stamps):
 def test_F9_kill(state_dir, tmp_path, step, victim):
     random_offsets = random.Random("%s %s %s" % (SEED, step.__name__, victim))
     offset = random_offsets.choice([0, random_offsets.uniform(0, 0.004), random_offsets.uniform(0, 0.02)])
-    with Fifo(tmp_path / "stamps") as stamps, Fifo(tmp_path / "escapes") as escapes, Instance(state_dir) as it:
+    with stamps_at(tmp_path / "stamps") as stamps, stamps_at(tmp_path / "escapes") as escapes, Instance(state_dir) as it:
         owner = start_owner()
         scene = Scene(it, owner, stamps, escapes, offset)
         try:

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from scene import (PROBE, Fifo, Watched, descendants_of, find_guard, is_alive, kill, server_of, state_of, stays, wait_alone,
-                   wait_asleep, wait_until, wakeups)
+from scene import (PROBE, Watched, descendants_of, find_guard, is_alive, kill, server_of, stamps_at, state_of, stays,
+                   wait_alone, wait_asleep, wait_until, wakeups)
 from harness import IS_WINDOWS, Process, system
 from tether import SERVER, Instance, start_owner
 
@@ -14,7 +14,7 @@ from tether import SERVER, Instance, start_owner
 @pytest.fixture
 def members(tmp_path):
     """Tells the pids of those that try to escape."""
-    with Fifo(tmp_path / "members") as fifo:
+    with stamps_at(tmp_path / "members") as fifo:
         yield fifo
 
 

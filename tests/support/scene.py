@@ -77,10 +77,10 @@ class Fifo:
     """A FIFO into which programs write lines; made for the options of the test server that take a
     file. Lines are small, so they arrive whole. For programs of Windows it is a file."""
 
-    def __init__(self, path):
-        if not IS_WINDOWS:
+    def __init__(self, path, for_windows=False):
+        if not for_windows:
             os.mkfifo(path)
-        self.path = system.native(path)
+        self.path = system.native(path) if for_windows else str(path)
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
         self.data = b""
 
@@ -130,6 +130,11 @@ class SessionProcess(Process):
     def stop(self):
         super().stop()
         self.popen.stdin.close()
+
+
+def stamps_at(path):
+    """What the test server writes into."""
+    return Fifo(path, for_windows=IS_WINDOWS)
 
 
 def server_of(instance):
