@@ -143,7 +143,7 @@ def wait_gone(pid, limit=30.0):
     """Waits until a process, child of ours or not, has ended."""
     try:
         fd = os.pidfd_open(pid)
-    except ProcessLookupError:
+    except (ProcessLookupError, FileNotFoundError):  # the second while it is being collected
         return
     try:
         poll = select.poll()
