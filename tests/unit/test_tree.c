@@ -8,7 +8,7 @@
 
 #include "guard_checks.h"
 
-#include "os/linux/fork.h"
+#include "os/linux/guard.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -129,7 +129,7 @@ static bool give_up_after_five(void *context) {
 static void test_kill_all_reaps_guards(void **state) {
     int times = 0;
     struct tree_kill how = {.give_up = give_up_after_five, .context = &times};
-    int pid = os_fork_waking();
+    int pid = guard_fork(SIGCONT);
 
     (void)state;
     if (pid == 0) {

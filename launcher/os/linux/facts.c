@@ -139,6 +139,7 @@ struct wanted {
     const char *name, *value;
     os_identity_fn fn;
     void *arg;
+    bool is_over; /* fn wants no more */
 };
 
 /* Whether the process is our user's and has the variable with this value. */
@@ -155,13 +156,12 @@ static bool is_wanted(const struct os_identity *identity, const struct wanted *w
     return found;
 }
 
-static bool offer(int64_t pid, void *arg) {
-    const struct wanted *wanted = arg;
+static void offer(void *context, int pid) {
+    struct wanted *wanted = context;
     struct os_identity identity;
-    if (os_identity_of(pid, &identity) < 0 || !is_wanted(&identity, wanted) ||
-        os_liveness(&identity) == OS_DEAD)
-        return true;
-    return wanted->fn(&identity, wanted->arg);
+    if (!wanted->is_over && os_identity_of(pid, &identity) == 0 && is_wanted(&identity, wanted) &&
+        os_liveness(&identity) != OS_DEAD)
+        wanted->is_over = !wanted->fn(&identity, wanted->arg);
 }
 
 int os_process_each(const char *name, const char *value, os_identity_fn fn, void *arg) {

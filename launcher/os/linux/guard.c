@@ -1,8 +1,6 @@
 /* The daemon's side. */
 #include "guard.h"
 
-#include "fork.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -23,7 +21,7 @@ static int fork_guard(struct guard_plan *plan, int daemon_end) {
 
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    pid = os_fork_waking();
+    pid = guard_fork(SIGCONT);
     if (pid == 0) {
         close(daemon_end);
         guard_run(plan);
@@ -113,10 +111,8 @@ static void collect(int pid) {
     if (result == 0)
         os_process_wait(&process, COLLECT_MOST_MS);
     os_process_close(&process);
-    if (result == -ENOSYS)
-        os_wait(pid, NULL);
-    else
-        waitpid(pid, NULL, WNOHANG | __WALL);
+    while (waitpid(pid, NULL, (result == -ENOSYS ? 0 : WNOHANG) | __WALL) < 0 && errno == EINTR)
+        ;
 }
 
 bool guard_reap(struct guard *guard) {

@@ -93,6 +93,12 @@ struct guard_plan {
     int daemon;  /* its pid */
 };
 
+/* Forks without exec and without fork handlers: 0 in the child, its pid in the parent, or -errno.
+ * For a process with one thread. The child shares its memory copy-on-write and must use neither the
+ * heap nor stdio (nor abort(), which in some C libraries would name the parent's thread). One that
+ * ends by SIGCONT continues a parent that is stopped, and is waited for with __WALL only. */
+int guard_fork(int exit_signal);
+
 /* The guard's part: never returns to the daemon's code. All signals are blocked on entry. */
 _Noreturn void guard_run(struct guard_plan *plan);
 

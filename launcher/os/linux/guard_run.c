@@ -8,9 +8,8 @@
  * Ctrl-C or a hang-up on the daemon's terminal cannot take away the one who cleans up. */
 #include "guard.h"
 
-#include "fork.h"
 #include "os/posix/posix.h"
-#include "procfs.h"
+#include "proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -241,7 +240,9 @@ static int settle(const struct guard_plan *plan) {
     if (result == 0)
         result = tree_adopt_orphans();
     prctl(PR_SET_NAME, "server-guard", 0, 0, 0);
-    os_refuse_tracers();
+    /* Only who may trace everybody may trace us: the server, which is of the same user, could hold
+     * its guard still for ever. */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     setsid(); /* a kill of the daemon's whole group does not reach us */
     sigfillset(&action.sa_mask);
     sigaction(SIGCHLD, &action, NULL);
@@ -290,7 +291,7 @@ static void fork_server(struct guard_process *guard) {
         report_failure(guard, (struct program_failure){PROGRAM_STEP_DESCRIPTORS, errno});
         return;
     }
-    guard->root = os_fork();
+    guard->root = guard_fork(SIGCHLD);
     if (guard->root == 0)
         program_become(&guard->plan->program, ends[1]);
     close(ends[1]);
@@ -298,7 +299,7 @@ static void fork_server(struct guard_process *guard) {
     if (guard->root < 0) {
         report_failure(guard, (struct program_failure){PROGRAM_STEP_FORK, -guard->root});
         guard->root = 0;
-    } else if (procfs_read_stat(guard->root, &stat) == 0) {
+    } else if (proc_read_stat(guard->root, &stat) == 0) {
         guard->root_start = stat.start;
     }
 }
@@ -306,7 +307,7 @@ static void fork_server(struct guard_process *guard) {
 /* The system shows the text that is in the memory where the arguments were put at exec. */
 static void show_title(void) {
     size_t size;
-    char *arguments = procfs_arguments(&size);
+    char *arguments = proc_arguments(&size);
 
     if (!arguments || size < sizeof title)
         return;

@@ -4,9 +4,7 @@
 #include "proc.h"
 #include "tcp_table.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +25,8 @@ struct hunt {
     uint32_t user;
     struct candidate best;
     unsigned count;
-    int rc; /* a process could not be looked at for want of memory */
+    int pid;      /* who is being looked at, */
+    bool has_one; /* and whether he has one of the sockets */
 };
 
 /* Collects sockets. One that listens displaces all that merely use the port. */
@@ -49,39 +48,20 @@ static bool collect(const struct tcp_row *row, void *arg) {
     return true;
 }
 
-/* Whether a descriptor, named by its link in /proc/PID/fd, is one of the sockets. */
-static bool is_wanted_socket(int dir, const char *name, const struct hunt *hunt) {
-    char link[64];
+static void examine_descriptor(void *context, int fd) {
+    struct hunt *hunt = context;
+    char path[64], link[64];
     uint64_t inode;
-    ssize_t n = readlinkat(dir, name, link, sizeof link - 1);
-    if (n < 0)
-        return false;
-    link[n] = '\0';
+    ssize_t n;
+    if (hunt->has_one)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", hunt->pid, fd);
+    n = readlink(path, link, sizeof link - 1);
+    link[n > 0 ? n : 0] = '\0';
     if (sscanf(link, "socket:[%" SCNu64 "]", &inode) != 1)
-        return false;
-    for (size_t i = 0; i < hunt->inode_count; i++) {
-        if (hunt->inodes[i] == inode)
-            return true;
-    }
-    return false;
-}
-
-static bool has_wanted_socket(int process, struct hunt *hunt) {
-    bool found = false;
-    int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    DIR *dir = fdopendir(fd);
-    if (!dir) {
-        hunt->rc = -errno;
-        close(fd);
-        return false;
-    }
-    const struct dirent *entry;
-    while (!found && (entry = readdir(dir)))
-        found = is_wanted_socket(dirfd(dir), entry->d_name, hunt);
-    closedir(dir);
-    return found;
+        return;
+    for (size_t i = 0; i < hunt->inode_count; i++)
+        hunt->has_one |= hunt->inodes[i] == inode;
 }
 
 /* A server is older than the children it shares its socket with. Start times are coarse, so a child
@@ -96,22 +76,21 @@ static bool is_before(const struct candidate *a, const struct candidate *b) {
     return a->identity.pid < b->identity.pid;
 }
 
-static bool examine(int64_t pid, void *arg) {
-    struct hunt *hunt = arg;
+static void examine_process(void *context, int pid) {
+    struct hunt *hunt = context;
     struct candidate found = {.identity.pid = pid};
     struct proc_stat stat;
-    int process = proc_open(&found.identity);
-    if (process < 0)
-        return true;
-    bool has = has_wanted_socket(process, hunt);
-    close(process);
-    if (!has || proc_stat_of(pid, &stat) < 0)
-        return true;
+    char path[64];
+    hunt->pid = pid;
+    hunt->has_one = false;
+    snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    proc_each_number(path, examine_descriptor, hunt);
+    if (!hunt->has_one || proc_stat_of(pid, &stat) < 0)
+        return;
     found.identity.start = stat.start;
     found.parent = stat.parent;
     if (hunt->count++ == 0 || is_before(&found, &hunt->best))
         hunt->best = found;
-    return true;
 }
 
 int os_port_holder(uint16_t port, struct os_port_holder *holder) {
@@ -125,9 +104,9 @@ int os_port_holder(uint16_t port, struct os_port_holder *holder) {
     holder->user = hunt.user;
     holder->listening = hunt.listening;
     if (hunt.inode_count > 0)
-        rc = proc_each(examine, &hunt);
+        rc = proc_each(examine_process, &hunt);
     if (hunt.count == 0)
-        return rc == -ENOMEM ? rc : hunt.rc;
+        return rc == -ENOMEM ? rc : 0;
     holder->identity = hunt.best.identity;
     holder->count = hunt.count;
     /* What is not shown stays empty; the process is named all the same. */

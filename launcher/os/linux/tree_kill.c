@@ -24,7 +24,7 @@
 
 #include "os/posix/posix.h"
 #include "pidfd.h"
-#include "procfs.h"
+#include "proc.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -80,7 +80,7 @@ static bool signal_member(const struct member *it, int group, int signal) {
 
     if (!it->direct && pidfd < 0)
         return false;
-    if (procfs_read_stat(it->pid, &stat) == 0 && stat.start == it->start &&
+    if (proc_read_stat(it->pid, &stat) == 0 && stat.start == it->start &&
         !proc_stat_is_dead(&stat) && (group == 0 || stat.group == group))
         sent = it->direct ? kill(it->pid, signal) == 0
                           : syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) == 0;
@@ -103,7 +103,7 @@ static bool is_below(const struct sweep *sweep, const struct proc_stat *child) {
     struct proc_stat now;
 
     return child->parent == sweep->self ||
-           (parent && child->parent == parent->pid && procfs_read_stat(parent->pid, &now) == 0 &&
+           (parent && child->parent == parent->pid && proc_read_stat(parent->pid, &now) == 0 &&
             now.start == parent->start);
 }
 
@@ -113,7 +113,7 @@ static void add_member(void *context, int pid) {
 
     if (sweep->count == BATCH || pid == sweep->how->spared || is_listed(sweep, pid))
         return;
-    if (procfs_read_stat(pid, &stat) < 0)
+    if (proc_read_stat(pid, &stat) < 0)
         return;
     if (!is_below(sweep, &stat)) {
         sweep->missed = true;
@@ -140,12 +140,12 @@ static int sweep_list(struct sweep *sweep, const struct tree_kill *how, int sign
         before = sweep->count;
         sweep->missed = false;
         sweep->parent = NULL;
-        procfs_each_child(sweep->self, add_member, sweep);
+        proc_each_child(sweep->self, add_member, sweep);
         for (; next < sweep->count; next++) {
             sweep->parent = &sweep->members[next];
             if (signal)
                 sent += signal_member(sweep->parent, 0, signal);
-            procfs_each_child(sweep->parent->pid, add_member, sweep);
+            proc_each_child(sweep->parent->pid, add_member, sweep);
         }
         misses += sweep->missed;
     } while (sweep->count > before || (sweep->missed && misses < MISSES));
@@ -227,7 +227,7 @@ static int end_children(const struct tree_kill *how, int *patience_ms) {
 
     for (int round = 0; round < RESWEEP; round++) {
         struct pass pass = {.how = how};
-        result = procfs_each_child(getpid(), end_child, &pass);
+        result = proc_each_child(getpid(), end_child, &pass);
         if (is_shortage(result)) {
             poll(NULL, 0, *patience_ms);
             break;
@@ -302,7 +302,7 @@ static void reap_stray(void *context, int pid) {
 int tree_reap_strays(int spared) {
     const struct tree_kill how = {.spared = spared};
     struct pass pass = {.how = &how};
-    int result = procfs_each_child(getpid(), reap_stray, &pass);
+    int result = proc_each_child(getpid(), reap_stray, &pass);
 
     return result < 0 ? result : pass.reaped;
 }
