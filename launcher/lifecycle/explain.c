@@ -20,15 +20,9 @@ static uint64_t explain_sessions(const struct lifecycle *l, struct lifecycle_why
 static enum lifecycle_why_kind explain_owner(const struct lifecycle *l) {
     if (l->ownership == LIFECYCLE_UNARMED)
         return LIFECYCLE_WHY_UNARMED;
-    switch (l->owner_liveness) {
-    case OS_ALIVE:
-        return LIFECYCLE_WHY_OWNER;
-    case OS_DEAD:
-        return LIFECYCLE_WHY_GRACE;
-    case OS_UNKNOWN:
-        break;
-    }
-    return LIFECYCLE_WHY_OWNER_UNKNOWN;
+    return l->owner_liveness == OS_ALIVE  ? LIFECYCLE_WHY_OWNER
+           : l->owner_liveness == OS_DEAD ? LIFECYCLE_WHY_GRACE
+                                          : LIFECYCLE_WHY_OWNER_UNKNOWN;
 }
 
 struct lifecycle_why lifecycle_explain(const struct lifecycle *l, uint64_t now_ms) {

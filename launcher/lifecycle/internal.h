@@ -7,6 +7,7 @@
 /* One call of lifecycle_step(), handed down so that no function needs four parameters. */
 struct turn {
     struct lifecycle *l;
+    const struct lifecycle_event *event; /* NULL as a life begins */
     uint64_t now;
     struct lifecycle_actions *out;
     bool changed; /* something that `status` shows */
@@ -24,11 +25,14 @@ static inline void turn_answer(struct turn *t, enum lifecycle_answer answer) {
 /* ---- server.c: the server and the ending of its process tree ---- */
 
 void server_begin(struct turn *);
+
+/* Events. */
 void server_ready(struct turn *);
-void server_unstarted(struct turn *, enum lifecycle_failure);
-void server_exit(struct turn *, bool success);
+void server_unstarted(struct turn *);
+void server_exit(struct turn *);
+void server_drained(struct turn *);
 void server_tree_empty(struct turn *);
-void server_ports(struct turn *, bool free);
+void server_ports(struct turn *);
 
 /* True from the first step of an end that nothing takes back. */
 bool server_ending(const struct lifecycle *);
@@ -41,7 +45,6 @@ void server_restart(struct turn *);
 
 /* No more waiting for an orderly end of the tree. */
 void server_hurry(struct turn *);
-void server_drained(struct turn *);
 
 /* Does what time alone makes due. Returns whether it did anything. */
 bool server_timers(struct turn *);
@@ -65,10 +68,12 @@ uint64_t owner_deadline(const struct lifecycle *);
 
 /* ---- sessions.c ---- */
 
-void sessions_hello(struct turn *, const struct lifecycle_event *);
-void sessions_heard(struct turn *, uint32_t id);
-void sessions_closed(struct turn *, uint32_t id);
-void sessions_leave(struct turn *, uint32_t id, enum lifecycle_leave);
+/* Events. */
+void sessions_hello(struct turn *);
+void sessions_heard(struct turn *);
+void sessions_closed(struct turn *);
+void sessions_leave(struct turn *);
+
 void sessions_process_died(struct turn *, const struct os_identity *);
 
 bool sessions_timers(struct turn *);

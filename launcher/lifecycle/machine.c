@@ -3,19 +3,19 @@
 
 #include <string.h>
 
-static void turn_begin(struct turn *t, struct lifecycle *l, uint64_t now,
-                       struct lifecycle_actions *out) {
-    *t = (struct turn){.l = l, .now = now, .out = out};
+static struct turn turn_begin(struct lifecycle *l, const struct lifecycle_event *event,
+                              uint64_t now, struct lifecycle_actions *out) {
     out->set = 0;
     out->answer = LIFECYCLE_ANSWER_NONE;
     out->dropped_count = 0;
     out->pinged_count = 0;
+    return (struct turn){.l = l, .event = event, .now = now, .out = out};
 }
 
-/* ---- Requests ---- */
+/* ---- Events ---- */
 
-static void request_stop(struct turn *t, uint32_t caller, bool force) {
-    if (!force && !server_ending(t->l) && sessions_block_stop(t->l, caller)) {
+static void request_stop(struct turn *t) {
+    if (!t->event->force && !server_ending(t->l) && sessions_block_stop(t->l, t->event->session)) {
         turn_answer(t, LIFECYCLE_ANSWER_OTHER_EDITORS);
         return;
     }
@@ -33,9 +33,9 @@ static void request_restart(struct turn *t) {
 }
 
 /* Asked for by a session, on behalf of a process. */
-static void request_handover(struct turn *t, const struct lifecycle_event *event) {
-    bool in_use =
-        sessions_counting_others(t->l, event->session) > 0 || owner_objects(t->l, &event->process);
+static void request_handover(struct turn *t) {
+    bool in_use = sessions_counting_others(t->l, t->event->session) > 0 ||
+                  owner_objects(t->l, &t->event->process);
     if (!server_ending(t->l) && in_use) {
         turn_answer(t, LIFECYCLE_ANSWER_OTHER_SESSIONS);
         return;
@@ -52,68 +52,27 @@ static void signal_received(struct turn *t) {
         server_hurry(t);
 }
 
-static void process_seen(struct turn *t, const struct lifecycle_event *event) {
-    if (event->liveness == OS_DEAD)
-        sessions_process_died(t, &event->process);
-    owner_seen(t, &event->process, event->liveness);
+static void parent_died(struct turn *t) {
+    if (t->l->config.parent_watchdog)
+        server_end(t, LIFECYCLE_CAUSE_PARENT);
 }
 
-static void apply(struct turn *t, const struct lifecycle_event *event) {
-    switch (event->kind) {
-    case LIFECYCLE_ON_HELLO:
-        sessions_hello(t, event);
-        break;
-    case LIFECYCLE_ON_HEARD:
-        sessions_heard(t, event->session);
-        break;
-    case LIFECYCLE_ON_CLOSED:
-        sessions_closed(t, event->session);
-        break;
-    case LIFECYCLE_ON_LEAVE:
-        sessions_leave(t, event->session, event->leave);
-        break;
-    case LIFECYCLE_ON_PROCESS:
-        process_seen(t, event);
-        break;
-    case LIFECYCLE_ON_READY:
-        server_ready(t);
-        break;
-    case LIFECYCLE_ON_UNSTARTED:
-        server_unstarted(t, event->failure);
-        break;
-    case LIFECYCLE_ON_EXIT:
-        server_exit(t, event->success);
-        break;
-    case LIFECYCLE_ON_DRAINED:
-        server_drained(t);
-        break;
-    case LIFECYCLE_ON_TREE_EMPTY:
-        server_tree_empty(t);
-        break;
-    case LIFECYCLE_ON_PORTS:
-        server_ports(t, event->success);
-        break;
-    case LIFECYCLE_ON_STOP:
-        request_stop(t, event->session, event->force);
-        break;
-    case LIFECYCLE_ON_RESTART:
-        request_restart(t);
-        break;
-    case LIFECYCLE_ON_HANDOVER:
-        request_handover(t, event);
-        break;
-    case LIFECYCLE_ON_SIGNAL:
-        signal_received(t);
-        break;
-    case LIFECYCLE_ON_PARENT:
-        if (t->l->config.parent_watchdog)
-            server_end(t, LIFECYCLE_CAUSE_PARENT);
-        break;
-    case LIFECYCLE_ON_TIMER:
-    case LIFECYCLE_EVENTS:
-        break;
-    }
+static void process_seen(struct turn *t) {
+    if (t->event->liveness == OS_DEAD)
+        sessions_process_died(t, &t->event->process);
+    owner_seen(t, &t->event->process, t->event->liveness);
 }
+
+static void (*const handlers[LIFECYCLE_EVENTS])(struct turn *t) = {
+    [LIFECYCLE_ON_HELLO] = sessions_hello,       [LIFECYCLE_ON_HEARD] = sessions_heard,
+    [LIFECYCLE_ON_CLOSED] = sessions_closed,     [LIFECYCLE_ON_LEAVE] = sessions_leave,
+    [LIFECYCLE_ON_PROCESS] = process_seen,       [LIFECYCLE_ON_READY] = server_ready,
+    [LIFECYCLE_ON_UNSTARTED] = server_unstarted, [LIFECYCLE_ON_EXIT] = server_exit,
+    [LIFECYCLE_ON_DRAINED] = server_drained,     [LIFECYCLE_ON_TREE_EMPTY] = server_tree_empty,
+    [LIFECYCLE_ON_PORTS] = server_ports,         [LIFECYCLE_ON_STOP] = request_stop,
+    [LIFECYCLE_ON_RESTART] = request_restart,    [LIFECYCLE_ON_HANDOVER] = request_handover,
+    [LIFECYCLE_ON_SIGNAL] = signal_received,     [LIFECYCLE_ON_PARENT] = parent_died,
+};
 
 /* ---- What follows from the state alone ---- */
 
@@ -175,14 +134,13 @@ static void turn_finish(struct turn *t) {
 void lifecycle_init(struct lifecycle *l, const struct lifecycle_config *config,
                     const struct os_identity *owner, uint32_t seed, uint64_t now_ms,
                     struct lifecycle_actions *out) {
-    struct turn t;
+    struct turn t = turn_begin(l, NULL, now_ms, out);
     /* Not the slots: untouched pages cost nothing. */
     memset(l, 0, offsetof(struct lifecycle, sessions));
     l->config = *config;
     lifecycle_config_repair(&l->config);
     l->random = seed;
     l->idle_since = now_ms;
-    turn_begin(&t, l, now_ms, out);
     owner_begin(&t, owner);
     server_begin(&t);
     turn_finish(&t);
@@ -190,11 +148,11 @@ void lifecycle_init(struct lifecycle *l, const struct lifecycle_config *config,
 
 void lifecycle_step(struct lifecycle *l, const struct lifecycle_event *event, uint64_t now_ms,
                     struct lifecycle_actions *out) {
-    struct turn t;
-    turn_begin(&t, l, now_ms, out);
+    struct turn t = turn_begin(l, event, now_ms, out);
     if (l->server == LIFECYCLE_STOPPED)
         return;
-    apply(&t, event);
+    if (event->kind < LIFECYCLE_EVENTS && handlers[event->kind])
+        handlers[event->kind](&t);
     turn_finish(&t);
 }
 

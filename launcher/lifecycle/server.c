@@ -146,16 +146,16 @@ void server_ready(struct turn *t) {
         server_become(t, LIFECYCLE_READY);
 }
 
-void server_unstarted(struct turn *t, enum lifecycle_failure failure) {
+void server_unstarted(struct turn *t) {
     if (t->l->server == LIFECYCLE_STARTING) {
         tree_gone(t->l);
-        server_fail(t, failure);
+        server_fail(t, t->event->failure);
     } else {
         server_tree_empty(t);
     }
 }
 
-void server_exit(struct turn *t, bool success) {
+static void server_ended(struct turn *t, bool success) {
     struct lifecycle *l = t->l;
     if (!server_running(l))
         return; /* an end that was asked for; the tree's end is what counts */
@@ -166,9 +166,13 @@ void server_exit(struct turn *t, bool success) {
         server_crash(t);
 }
 
+void server_exit(struct turn *t) {
+    server_ended(t, t->event->success);
+}
+
 void server_tree_empty(struct turn *t) {
     if (server_running(t->l))
-        server_exit(t, false); /* the exit itself was missed */
+        server_ended(t, false); /* the exit itself was missed */
     tree_gone(t->l);
 }
 
@@ -179,9 +183,9 @@ static void server_stopped(struct turn *t, bool ports_free) {
     server_become(t, LIFECYCLE_STOPPED);
 }
 
-void server_ports(struct turn *t, bool ports_free) {
+void server_ports(struct turn *t) {
     if (t->l->port_check)
-        server_stopped(t, ports_free);
+        server_stopped(t, t->event->success);
 }
 
 /* ---- Ending and restarting ---- */
@@ -229,14 +233,9 @@ int lifecycle_exit_code(const struct lifecycle *l) {
 }
 
 int lifecycle_failure_code(const struct lifecycle *l) {
-    switch (l->failure) {
-    case LIFECYCLE_FAILURE_PORT:
-        return 3;
-    case LIFECYCLE_FAILURE_NOT_READY:
-        return 4;
-    default:
-        return 1;
-    }
+    return l->failure == LIFECYCLE_FAILURE_PORT        ? 3
+           : l->failure == LIFECYCLE_FAILURE_NOT_READY ? 4
+                                                       : 1;
 }
 
 /* ---- Time ---- */

@@ -162,7 +162,8 @@ static void session_resume(struct turn *t, struct lifecycle_session *s,
         session_remove(t, other);
 }
 
-void sessions_hello(struct turn *t, const struct lifecycle_event *hello) {
+void sessions_hello(struct turn *t) {
+    const struct lifecycle_event *hello = t->event;
     if (server_ending(t->l)) {
         turn_answer(t, LIFECYCLE_ANSWER_STOPPING);
         return;
@@ -186,14 +187,14 @@ void sessions_hello(struct turn *t, const struct lifecycle_event *hello) {
 
 /* ---- Other events ---- */
 
-void sessions_heard(struct turn *t, uint32_t id) {
-    struct lifecycle_session *s = session_find(t->l, id);
+void sessions_heard(struct turn *t) {
+    struct lifecycle_session *s = session_find(t->l, t->event->session);
     if (s && s->link == LIFECYCLE_CONNECTED)
         session_heard(t, s);
 }
 
-void sessions_closed(struct turn *t, uint32_t id) {
-    struct lifecycle_session *s = session_find(t->l, id);
+void sessions_closed(struct turn *t) {
+    struct lifecycle_session *s = session_find(t->l, t->event->session);
     if (!s || s->link != LIFECYCLE_CONNECTED)
         return;
     if (role_adopts(s->role))
@@ -219,8 +220,9 @@ static void session_leave_for_good(struct turn *t, struct lifecycle_session *s) 
         owner_release(t, &leaver);
 }
 
-void sessions_leave(struct turn *t, uint32_t id, enum lifecycle_leave leave) {
-    struct lifecycle_session *s = session_find(t->l, id);
+void sessions_leave(struct turn *t) {
+    struct lifecycle_session *s = session_find(t->l, t->event->session);
+    enum lifecycle_leave leave = t->event->leave;
     if (!s || s->link != LIFECYCLE_CONNECTED)
         return;
     bool stays = leave == LIFECYCLE_LEAVE_RELOAD || leave == LIFECYCLE_LEAVE_RESTART;
