@@ -16,7 +16,7 @@
 /* Why a file about the process could not be read: the process has ended meanwhile, or it is hidden
  * from us. */
 static int failure(const struct os_identity *identity, int code) {
-    if (code == -EMFILE || code == -ENFILE || code == -ENOMEM)
+    if (posix_is_shortage(code))
         return code;
     return os_liveness(identity) == OS_DEAD ? -ESRCH : -EACCES;
 }

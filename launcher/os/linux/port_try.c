@@ -13,36 +13,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int take(int fd, const struct sockaddr *address, socklen_t length) {
-    int on = 1;
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
-        return -errno;
-    if (address->sa_family == AF_INET6 &&
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0)
-        return -errno;
-    /* Two sockets may be bound side by side; that nobody listens shows only in listening. */
-    return bind(fd, address, length) < 0 || listen(fd, 1) < 0 ? -errno : 0;
-}
-
-static int try_address(const struct sockaddr *address, socklen_t length) {
-    int fd = posix_socket(address->sa_family, SOCK_STREAM);
-    if (fd < 0)
-        return fd;
-    int rc = take(fd, address, length);
-    close(fd);
-    return rc;
-}
-
+/* Two sockets may be bound side by side; that nobody listens shows only in listening. */
 static int try_v4(uint16_t port) {
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return try_address((const struct sockaddr *)&address, sizeof address);
+    os_handle listener;
+    int rc = os_listen(&listener, port, 1, NULL);
+    os_handle_close(&listener);
+    return rc;
 }
 
 static int try_v6(uint16_t port) {
     struct sockaddr_in6 address = {
         .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    int rc = try_address((const struct sockaddr *)&address, sizeof address);
+    int fd = posix_socket(AF_INET6, SOCK_STREAM), rc = fd < 0 ? fd : 0, on = 1;
+    if (rc == 0 &&
+        (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0 ||
+         bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 1) < 0))
+        rc = -errno;
+    if (fd >= 0)
+        close(fd);
     return rc == -EAFNOSUPPORT || rc == -EADDRNOTAVAIL ? 0 : rc; /* no IPv6 here */
 }
 

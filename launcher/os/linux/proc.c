@@ -67,7 +67,7 @@ bool proc_is_ours(void) {
 
 /* Turns an errno about a process into "gone" or "not shown to us". */
 static int failure(int64_t pid, int code) {
-    if (code == EMFILE || code == ENFILE || code == ENOMEM)
+    if (posix_is_shortage(-code))
         return -code;
     return kill((pid_t)pid, 0) < 0 && errno == ESRCH ? -ESRCH : -EACCES;
 }

@@ -117,11 +117,6 @@ static int diag_find(const struct tcp_end *local, const struct tcp_end *remote,
     return rc;
 }
 
-/* For lack of something that others can use up. */
-static bool is_shortage(int rc) {
-    return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
-}
-
 static int ends_of(int fd, struct tcp_end *ours, struct tcp_end *peers) {
     int rc = end_of(fd, getsockname, ours);
     return rc == 0 ? end_of(fd, getpeername, peers) : rc;
@@ -131,7 +126,7 @@ static int ends_of(int fd, struct tcp_end *ours, struct tcp_end *peers) {
  */
 static int find_peer(const struct tcp_end *ours, const struct tcp_end *peers, struct tcp_row *row) {
     int rc = diag_find(peers, ours, row) == 0 ? 0 : tcp_table_find(peers, ours, row);
-    return rc == -ENOENT || is_shortage(rc) ? -ESRCH : rc;
+    return rc == -ENOENT || posix_is_shortage(rc) ? -ESRCH : rc;
 }
 
 int os_tcp_peer_user(os_handle connection, uint32_t *user) {
@@ -161,7 +156,7 @@ static int find_listener(const struct tcp_end *at, struct tcp_row *row) {
         return 0;
     row->kind = TCP_ROW_LEFTOVER;
     rc = tcp_table_each(at->port, is_listener, row);
-    return is_shortage(rc) || (rc == 0 && row->kind != TCP_ROW_LISTENING) ? -ESRCH : rc;
+    return posix_is_shortage(rc) || (rc == 0 && row->kind != TCP_ROW_LISTENING) ? -ESRCH : rc;
 }
 
 int os_tcp_server_user(os_handle connection, uint32_t *user) {

@@ -211,12 +211,6 @@ static int wait_for_one(const struct pass *pass, bool in_vain, int patience_ms) 
     return ready;
 }
 
-/* No memory or no descriptor for looking at /proc: others have them, and nothing tells when they
- * give them back. */
-static bool is_shortage(int result) {
-    return result == -ENOMEM || result == -ENFILE || result == -EMFILE;
-}
-
 /* Kills and reaps children round by round. A pass that reaps nothing and leaves nothing has read a
  * complete list without a child in it: that is the end. Returns -EAGAIN when the tree should be
  * looked at as a whole again: the rounds are used up, or nothing moves. */
@@ -228,7 +222,7 @@ static int end_children(const struct tree_kill *how, int *patience_ms) {
     for (int round = 0; round < RESWEEP; round++) {
         struct pass pass = {.how = how};
         result = proc_each_child(getpid(), end_child, &pass);
-        if (is_shortage(result)) {
+        if (posix_is_shortage(result)) { /* and nothing tells when others give it back */
             poll(NULL, 0, *patience_ms);
             break;
         }

@@ -25,6 +25,10 @@ int posix_cloexec(int fd) {
     return 0;
 }
 
+bool posix_is_shortage(int code) {
+    return code == -ENOMEM || code == -ENFILE || code == -EMFILE || code == -ENOBUFS;
+}
+
 /* Linux makes descriptors that exec closes; elsewhere they are marked a moment later. */
 int posix_socket(int domain, int type) {
 #ifdef SOCK_CLOEXEC
@@ -62,11 +66,9 @@ int posix_local_socket(const char *path, enum posix_local what) {
 ssize_t posix_read_all(int fd, void *out, size_t size) {
     size_t got = 0;
     while (got < size) {
-        ssize_t n = read(fd, (char *)out + got, size - got);
-        if (n < 0 && errno == EINTR)
-            continue;
+        int64_t n = os_read(fd, (char *)out + got, size - got);
         if (n < 0)
-            return -errno;
+            return (ssize_t)n;
         if (n == 0)
             break;
         got += (size_t)n;

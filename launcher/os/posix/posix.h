@@ -29,6 +29,9 @@ int posix_local_socket(const char *path, enum posix_local what);
 /* Makes exec close the descriptor. */
 int posix_cloexec(int fd);
 
+/* Whether it is for lack of memory or descriptors, which others can use up. */
+bool posix_is_shortage(int code);
+
 /* Closes every descriptor from the first up. For single-threaded processes just before exec or just
  * after fork. */
 void posix_close_from(int first);
