@@ -14,19 +14,11 @@ enum { AGAIN_FIRST_MS = 20, AGAIN_MOST_MS = 30000 };
 
 /* Whether the recorded daemon lives or may do so, by what pids mean here. */
 static bool may_live(const struct records_state *state) {
-    if (state->daemon.pid == 0)
+    /* It has none if a release recorded it that did not note the place. */
+    enum os_answer is_ours = state->place[0] ? os_place_is_ours(state->place) : OS_YES;
+    if (state->daemon.pid == 0 || is_ours == OS_NO)
         return false;
-    if (state->place[0] == 0) /* recorded by a release that did not note the place */
-        return os_liveness(&state->daemon) != OS_DEAD;
-    switch (os_place_is_ours(state->place)) {
-    case OS_YES:
-        return os_liveness(&state->daemon) != OS_DEAD;
-    case OS_NO:
-        return false;
-    case OS_MAYBE:
-        break;
-    }
-    return true;
+    return is_ours == OS_MAYBE || os_liveness(&state->daemon) != OS_DEAD;
 }
 
 /* For who has the lock. If that is the very file that the recorded daemon had locked, it is dead.

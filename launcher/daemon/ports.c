@@ -7,7 +7,7 @@
 
 #include "records.h"
 
-enum { BACKLOG = 511, PAIRS_TRIED = 100 };
+enum { BACKLOG = 511 };
 
 void ports_init(struct ports *ports, const struct options *options) {
     *ports = (struct ports){.options = options,
@@ -20,15 +20,12 @@ void ports_init(struct ports *ports, const struct options *options) {
 /* The next pair of ports, as far apart as these, of which both are free. */
 static bool find_free_pair(const struct options *options, struct options *pair) {
     *pair = *options;
-    for (int i = 1; i <= PAIRS_TRIED; i++) {
-        if (options->http_port + i > UINT16_MAX || options->ws_port + i > UINT16_MAX)
-            return false;
-        pair->http_port = (uint16_t)(options->http_port + i);
-        pair->ws_port = options->ws_port ? (uint16_t)(options->ws_port + i) : 0;
+    pair->ports_auto = true;
+    pair->pairs_passed = 0;
+    while (options_next_pair(pair))
         if (os_port_try(pair->http_port, NULL) == 0 &&
             (pair->ws_port == 0 || os_port_try(pair->ws_port, NULL) == 0))
             return true;
-    }
     return false;
 }
 
