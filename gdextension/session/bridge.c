@@ -272,11 +272,9 @@ static json_t *hello_parameters(const struct launch_setup *setup) {
     json_t *hello;
     os_identity_self(&self);
     hello = process_json(self.pid, self.start);
-    json_object_set_new(hello, "protocol", json_integer(1));
-    json_object_set_new(hello, "project", json_string(setup->project));
-    json_object_set_new(hello, "path", json_string(setup->path));
-    json_object_set_new(hello, "godot", json_string(setup->godot));
-    json_object_set_new(hello, "version", json_string(tether_version));
+    json_object_update_new(hello, json_pack("{s:i, s:s*, s:s*, s:s*, s:s}", "protocol", 1,
+                                            "project", setup->project, "path", setup->path, "godot",
+                                            setup->godot, "version", tether_version));
     return hello;
 }
 

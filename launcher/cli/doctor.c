@@ -41,9 +41,9 @@ __attribute__((format(printf, 4, 5))) static void add(struct report *report, con
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    json_array_append_new(report->findings, json_pack("{s:s, s:b, s:s, s:o}", "what", what, "ok",
-                                                      advice == NULL, "text", text, "advice",
-                                                      advice ? json_string(advice) : json_null()));
+    json_array_append_new(report->findings,
+                          json_pack("{s:s, s:b, s:s, s:s?}", "what", what, "ok", advice == NULL,
+                                    "text", text, "advice", advice));
 }
 
 static void examine_daemon(struct report *report, const struct os_dir *dir) {

@@ -18,20 +18,16 @@ static json_t *only(const json_t *from, const char *key, json_type type) {
 
 static json_t *summary(const json_t *state, const struct os_dir *dir) {
     const json_t *server = json_object_get(state, "server");
-    json_t *last = json_object(), *ended = only(state, "ended", JSON_INTEGER);
+    json_t *ended = only(state, "ended", JSON_INTEGER);
     char log[OS_PATH_MAX + 16];
     snprintf(log, sizeof log, "%s%cserver.log", dir->path, os_path_separator);
-    json_object_set_new(last, "cause",
-                        json_is_null(ended) ? json_string("killed")
-                                            : json_string(message_text(state, "cause")));
-    json_object_set_new(last, "ended", ended);
-    json_object_set_new(last, "failure", only(server, "failure", JSON_STRING));
-    json_object_set_new(last, "reason", only(server, "reason", JSON_STRING));
-    json_object_set_new(last, "last_exit", only(server, "last_exit", JSON_OBJECT));
-    json_object_set_new(last, "command", only(server, "command", JSON_ARRAY));
-    json_object_set_new(last, "restarts", json_integer(message_number(server, "restarts", 0)));
-    json_object_set_new(last, "log", json_string(log));
-    return last;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o*}", "cause",
+                     json_is_null(ended) ? "killed" : message_text(state, "cause"), "ended", ended,
+                     "failure", only(server, "failure", JSON_STRING), "reason",
+                     only(server, "reason", JSON_STRING), "last_exit",
+                     only(server, "last_exit", JSON_OBJECT), "command",
+                     only(server, "command", JSON_ARRAY), "restarts",
+                     (json_int_t)message_number(server, "restarts", 0), "log", json_string(log));
 }
 
 json_t *last_run(const struct options *options) {

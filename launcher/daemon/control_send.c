@@ -84,12 +84,9 @@ void session_send_error(struct control_session *session, enum refusal why, const
 
 void session_send_reply(struct control_session *session, const json_t *id, enum refusal refusal,
                         const char *message) {
-    json_t *reply = json_pack("{s:O, s:b}", "id", id, "ok", refusal == REFUSED_NOT);
-    if (refusal)
-        json_object_set_new(reply, "code", json_string(refusal_code(refusal)));
-    if (message)
-        json_object_set_new(reply, "message", json_string(message));
-    session_send(session, reply);
+    session_send(session,
+                 json_pack("{s:O, s:b, s:s*, s:s*}", "id", id, "ok", refusal == REFUSED_NOT, "code",
+                           refusal_code(refusal), "message", message));
 }
 
 void session_send_state(struct control_session *session, const char *line, size_t length) {

@@ -133,27 +133,20 @@ static json_t *server_json(struct daemon *daemon) {
     const struct server_facts *facts = &daemon->facts;
     const struct lifecycle *life = &daemon->life;
     const char *failure = status_failure(daemon);
-    char url[64];
-    json_t *server = json_pack(
-        "{s:s, s:I, s:i, s:i, s:i}", "state", lifecycle_server_name(life->server), "pid",
-        (json_int_t)daemon->supervisor.server.pid, "http_port", (int)daemon->options->http_port,
-        "ws_port", (int)daemon->options->ws_port, "restarts", (int)life->restarts);
-    if (daemon->supervisor.server.pid) { /* an identity, for records.c of the next daemon */
-        json_t *who = process_json(daemon->supervisor.server.pid, daemon->supervisor.server.start);
-        json_object_update(server, who);
-        json_decref(who);
-    }
-    snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp", (unsigned)daemon->options->http_port);
-    json_object_set_new(server, "url", json_string(url));
-    json_object_set_new(server, "builtin", json_boolean(daemon->options->builtin));
-    json_object_set(server, "command", facts->command ? facts->command : json_null());
-    json_object_set_new(server, "ready_ms",
-                        facts->ready_ms >= 0 ? json_integer(facts->ready_ms) : json_null());
-    json_object_set_new(server, "last_exit", exit_json(facts));
-    json_object_set_new(server, "reason", failure[0] ? json_string(failure) : json_null());
-    json_object_set_new(server, "failure",
-                        life->failure ? json_string(lifecycle_failure_name(life->failure))
-                                      : json_null());
+    const struct options *options = daemon->options;
+    const struct os_identity *who = &daemon->supervisor.server;
+    char url[64], start[OS_NUMBER_MAX];
+    json_t *server;
+    os_start_format(start, who->start); /* makes it an identity, for records.c of the next daemon */
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/mcp", (unsigned)options->http_port);
+    server = json_pack("{s:s, s:I, s:i, s:i, s:i, s:s*, s:s, s:b, s:O?, s:o, s:o, s:s?, s:s?}",
+                       "state", lifecycle_server_name(life->server), "pid", (json_int_t)who->pid,
+                       "http_port", (int)options->http_port, "ws_port", (int)options->ws_port,
+                       "restarts", (int)life->restarts, "start", who->pid ? start : NULL, "url",
+                       url, "builtin", (int)options->builtin, "command", facts->command, "ready_ms",
+                       facts->ready_ms >= 0 ? json_integer(facts->ready_ms) : json_null(),
+                       "last_exit", exit_json(facts), "reason", failure[0] ? failure : NULL,
+                       "failure", life->failure ? lifecycle_failure_name(life->failure) : NULL);
     if (life->server == LIFECYCLE_STOPPED) {
         json_object_set_new(server, "ports_free", json_boolean(life->ports_free));
         json_object_set_new(server, "processes_left", json_boolean(life->survivors));
@@ -178,12 +171,11 @@ static json_t *session_json(const struct daemon *daemon, const struct lifecycle_
     char id[16];
     json_t *json = process_json(known->process.pid, known->process.start);
     snprintf(id, sizeof id, "%" PRIu32, known->id);
-    json_object_set_new(json, "session", json_string(id));
-    json_object_set_new(json, "role",
-                        json_string(lifecycle_role_name((enum lifecycle_role)known->role)));
-    json_object_set_new(json, "link",
-                        json_string(lifecycle_link_name((enum lifecycle_link)known->link)));
-    json_object_set_new(json, "counts", json_boolean(lifecycle_session_counts(known)));
+    json_object_update_new(json,
+                           json_pack("{s:s, s:s, s:s, s:b}", "session", id, "role",
+                                     lifecycle_role_name((enum lifecycle_role)known->role), "link",
+                                     lifecycle_link_name((enum lifecycle_link)known->link),
+                                     "counts", (int)lifecycle_session_counts(known)));
     if (record)
         json_object_update(json, record->told);
     return json;
