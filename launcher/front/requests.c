@@ -50,30 +50,30 @@ struct flight {
 
 /* ---- what a message is ---- */
 
+/* Each of these is repeatable: it only asks, or says what holds until it is said otherwise. */
 static const struct {
     const char *method;
     enum errand errand;
-    bool repeatable;
 } methods[] = {
-    {"initialize", ERRAND_INITIALIZE, true},
-    {"notifications/initialized", ERRAND_INITIALIZED, true},
-    {"tools/list", ERRAND_TOOLS, true},
-    {"logging/setLevel", ERRAND_REMEMBERED, true},
-    {"resources/subscribe", ERRAND_REMEMBERED, true},
-    {"resources/unsubscribe", ERRAND_REMEMBERED, true},
-    {"subscriptions/listen", ERRAND_LISTEN, true},
-    {"notifications/cancelled", ERRAND_CANCEL, true},
-    {"ping", ERRAND_OTHER, true},
-    {"server/discover", ERRAND_OTHER, true},
-    {"resources/list", ERRAND_OTHER, true},
-    {"resources/templates/list", ERRAND_OTHER, true},
-    {"resources/read", ERRAND_OTHER, true},
-    {"prompts/list", ERRAND_OTHER, true},
-    {"prompts/get", ERRAND_OTHER, true},
-    {"completion/complete", ERRAND_OTHER, true},
-    {"tasks/get", ERRAND_OTHER, true},
-    {"tasks/list", ERRAND_OTHER, true},
-    {"tasks/result", ERRAND_OTHER, true},
+    {"initialize", ERRAND_INITIALIZE},
+    {"notifications/initialized", ERRAND_INITIALIZED},
+    {"tools/list", ERRAND_TOOLS},
+    {"logging/setLevel", ERRAND_REMEMBERED},
+    {"resources/subscribe", ERRAND_REMEMBERED},
+    {"resources/unsubscribe", ERRAND_REMEMBERED},
+    {"subscriptions/listen", ERRAND_LISTEN},
+    {"notifications/cancelled", ERRAND_CANCEL},
+    {"ping", ERRAND_OTHER},
+    {"server/discover", ERRAND_OTHER},
+    {"resources/list", ERRAND_OTHER},
+    {"resources/templates/list", ERRAND_OTHER},
+    {"resources/read", ERRAND_OTHER},
+    {"prompts/list", ERRAND_OTHER},
+    {"prompts/get", ERRAND_OTHER},
+    {"completion/complete", ERRAND_OTHER},
+    {"tasks/get", ERRAND_OTHER},
+    {"tasks/list", ERRAND_OTHER},
+    {"tasks/result", ERRAND_OTHER},
 };
 
 static const struct scan_span *span_of(const struct flight *flight, enum scan_place place) {
@@ -86,7 +86,7 @@ static void classify(struct flight *flight) {
     for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (scan_is(method, methods[i].method)) {
             flight->errand = methods[i].errand;
-            flight->repeatable = methods[i].repeatable;
+            flight->repeatable = true;
         }
     }
     if (scan_is(method, "tools/call") && scan_decode(span_of(flight, SCAN_NAME), name, sizeof name))
