@@ -75,10 +75,8 @@ static bool set_owner_role(struct options *options, const char *value) {
 }
 
 static bool is_variable_name(const char *name) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-    return name[0] && strchr(letters, name[0]) &&
-           strspn(name + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") ==
-               strlen(name + 1);
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    return name[0] && (name[0] < '0' || name[0] > '9') && strspn(name, allowed) == strlen(name);
 }
 
 static bool set_owner_env(struct options *options, const char *value) {

@@ -14,27 +14,22 @@
 
 json_t *message_parse(const char *line, size_t length, struct error *err) {
     json_error_t why = {.text = ""};
-    json_t *message = NULL;
-    if (memchr(line, 0, length)) {
-        error_set(err, UV_EINVAL, "this line is no JSON: it has a NUL byte in it");
-        return NULL;
-    }
+    bool has_nul = memchr(line, 0, length);
+    json_t *message;
     errno = 0;
-    message = json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
-    if (!message && errno == ENOMEM) {
-        error_set(err, UV_ENOMEM, "out of memory");
-        return NULL;
-    }
-    if (!message) {
-        error_set(err, UV_EINVAL, "this line is no JSON: %s (at byte %d)", why.text, why.position);
-        return NULL;
-    }
-    if (!json_is_object(message)) {
-        json_decref(message);
+    message = has_nul ? NULL : json_loadb(line, length, JSON_REJECT_DUPLICATES, &why);
+    if (json_is_object(message))
+        return message;
+    if (has_nul)
+        error_set(err, UV_EINVAL, "this line is no JSON: it has a NUL byte in it");
+    else if (message)
         error_set(err, UV_EINVAL, "a message must be a JSON object, like {\"type\":\"hello\",…}");
-        return NULL;
-    }
-    return message;
+    else if (errno == ENOMEM)
+        error_set(err, UV_ENOMEM, "out of memory");
+    else
+        error_set(err, UV_EINVAL, "this line is no JSON: %s (at byte %d)", why.text, why.position);
+    json_decref(message);
+    return NULL;
 }
 
 const char *message_text(const json_t *message, const char *key) {
