@@ -6,35 +6,33 @@
 
 #include "caseless.h"
 
-static const struct {
-    const char *name;
-    enum http_header header;
-} known[] = {
-    {"host", HTTP_HOST},
-    {"accept", HTTP_ACCEPT},
-    {"content-type", HTTP_CONTENT_TYPE},
-    {"mcp-session-id", HTTP_SESSION_ID},
-    {"mcp-protocol-version", HTTP_PROTOCOL_VERSION},
-    {"mcp-method", HTTP_MCP_METHOD},
-    {"mcp-name", HTTP_MCP_NAME},
-    {"origin", HTTP_ORIGIN},
-    {"authorization", HTTP_AUTHORIZATION},
-    {"expect", HTTP_EXPECT},
-    {"transfer-encoding", HTTP_TRANSFER_ENCODING},
-    {"last-event-id", HTTP_LAST_EVENT_ID},
-    {"content-length", HTTP_CONTENT_LENGTH},
-    {"connection", HTTP_CONNECTION},
-    {"upgrade", HTTP_UPGRADE},
-    {"sec-websocket-version", HTTP_WEBSOCKET_VERSION},
-    {"sec-websocket-key", HTTP_WEBSOCKET_KEY},
+static const char *const header_names[HTTP_HEADER_COUNT] = {
+    [HTTP_HOST] = "host",
+    [HTTP_ACCEPT] = "accept",
+    [HTTP_CONTENT_TYPE] = "content-type",
+    [HTTP_SESSION_ID] = "mcp-session-id",
+    [HTTP_PROTOCOL_VERSION] = "mcp-protocol-version",
+    [HTTP_MCP_METHOD] = "mcp-method",
+    [HTTP_MCP_NAME] = "mcp-name",
+    [HTTP_ORIGIN] = "origin",
+    [HTTP_AUTHORIZATION] = "authorization",
+    [HTTP_EXPECT] = "expect",
+    [HTTP_TRANSFER_ENCODING] = "transfer-encoding",
+    [HTTP_LAST_EVENT_ID] = "last-event-id",
+    [HTTP_CONTENT_LENGTH] = "content-length",
+    [HTTP_CONNECTION] = "connection",
+    [HTTP_UPGRADE] = "upgrade",
+    [HTTP_WEBSOCKET_VERSION] = "sec-websocket-version",
+    [HTTP_WEBSOCKET_KEY] = "sec-websocket-key",
 };
 
 enum http_header http_header_of(const char *name, size_t length) {
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (known[i].name[0] == (name[0] | 0x20) && strlen(known[i].name) == length &&
-            caseless_equal_n(known[i].name, name, length))
-            return known[i].header;
-    return HTTP_HEADER_COUNT;
+    enum http_header header = 0;
+    while (header < HTTP_HEADER_COUNT &&
+           (header_names[header][0] != (name[0] | 0x20) || strlen(header_names[header]) != length ||
+            !caseless_equal_n(header_names[header], name, length)))
+        header++;
+    return header;
 }
 
 static bool take_v4_loopback(const char **at) {

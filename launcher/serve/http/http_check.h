@@ -6,20 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Headers that are kept; all others are passed over. */
+/* Headers that are kept, the most frequent first; all others are passed over. */
 enum http_header {
     HTTP_HOST,
-    HTTP_ORIGIN,
     HTTP_ACCEPT,
     HTTP_CONTENT_TYPE,
-    HTTP_AUTHORIZATION,
-    HTTP_EXPECT,
-    HTTP_TRANSFER_ENCODING,
-    HTTP_LAST_EVENT_ID,
     HTTP_SESSION_ID,
     HTTP_PROTOCOL_VERSION,
     HTTP_MCP_METHOD,
     HTTP_MCP_NAME,
+    HTTP_ORIGIN,
+    HTTP_AUTHORIZATION,
+    HTTP_EXPECT,
+    HTTP_TRANSFER_ENCODING,
+    HTTP_LAST_EVENT_ID,
     HTTP_CONTENT_LENGTH,
     HTTP_CONNECTION,
     HTTP_UPGRADE,

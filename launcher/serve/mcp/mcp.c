@@ -210,20 +210,9 @@ void mcp_run_shared(struct mcp_request *request) {
 
 /* ---- the endpoint ---- */
 
-static void post(struct mcp_request *request) {
+static void take_message(struct mcp_request *request) {
     const struct http_request *http = request->http;
-    bool fine;
-    if (!http_is_json(http->headers[HTTP_CONTENT_TYPE])) {
-        mcp_reply_refusal(request, 415, "the body must be application/json");
-        return;
-    }
-    if (!http_accepts(http->headers[HTTP_ACCEPT], "application/json") &&
-        !http_accepts(http->headers[HTTP_ACCEPT], "text/event-stream")) {
-        mcp_reply_refusal(request, 406,
-                          "a client must accept application/json and text/event-stream");
-        return;
-    }
-    fine = rpc_parse(&request->message, http->body, http->length, RPC_VALUES_MOST);
+    bool fine = rpc_parse(&request->message, http->body, http->length, RPC_VALUES_MOST);
     request->meta = json_object_get(request->message.params, "_meta");
     request->modern = modern_is_meant(http->headers[HTTP_PROTOCOL_VERSION], request->meta);
     if (!fine)
@@ -234,6 +223,18 @@ static void post(struct mcp_request *request) {
     else
         legacy_post(request);
     rpc_finish(&request->message);
+}
+
+static void post(struct mcp_request *request) {
+    const char *const *headers = request->http->headers;
+    if (!http_is_json(headers[HTTP_CONTENT_TYPE]))
+        mcp_reply_refusal(request, 415, "the body must be application/json");
+    else if (!http_accepts(headers[HTTP_ACCEPT], "application/json") &&
+             !http_accepts(headers[HTTP_ACCEPT], "text/event-stream"))
+        mcp_reply_refusal(request, 406,
+                          "a client must accept application/json and text/event-stream");
+    else
+        take_message(request);
 }
 
 static void preflight(struct http_connection *connection, const struct http_request *http) {
@@ -267,8 +268,7 @@ static void write_status(const struct serve *serve, struct buffer *out) {
     char start[OS_NUMBER_MAX], instance[OPTIONS_INSTANCE_MAX];
     json_t *status;
     os_start_format(start, serve->self.start);
-    snprintf(instance, sizeof instance, "%u-%u", (unsigned)serve->options->http_port,
-             (unsigned)serve->options->ws_port);
+    options_instance(serve->options, instance);
     status =
         json_pack("{s:s, s:s, s:I, s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:o}", "name", "tether",
                   "version", tether_version, "pid", (json_int_t)serve->self.pid, "start", start,

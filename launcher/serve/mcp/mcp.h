@@ -96,9 +96,9 @@ void mcp_dress_result(json_t *result, bool cacheable);
 /* The HTTP status that goes with an error. */
 int mcp_status_of(bool modern, int code);
 
-/* Sends a whole message as the answer, as JSON or, if the client takes nothing else, as a stream.
- */
-void mcp_send(struct http_connection *connection, bool json_fine, int status,
+/* Sends a whole message as the answer: as the last event of the stream that there is, of this id
+ * (NULL: none), or else as JSON or, if the client takes nothing else, as a stream. */
+void mcp_send(struct http_connection *connection, bool json_fine, int status, const char *event,
               const struct buffer *message);
 
 /* ---- the eras ---- */

@@ -23,15 +23,17 @@ int mcp_status_of(bool modern, int code) {
     }
 }
 
-void mcp_send(struct http_connection *connection, bool json_fine, int status,
+void mcp_send(struct http_connection *connection, bool json_fine, int status, const char *event,
               const struct buffer *message) {
-    if (message->failed) {
+    bool is_streaming = http_is_streaming(connection);
+    if (message->failed && !is_streaming) {
         http_reply(connection, 500, NULL, NULL, NULL, 0);
-    } else if (json_fine || status != 200) {
+    } else if ((json_fine || status != 200) && !is_streaming) {
         http_reply(connection, status, NULL, "application/json", message->data, message->length);
     } else {
-        http_stream_begin(connection);
-        if (http_stream_event(connection, NULL, message->data, message->length))
+        if (!is_streaming)
+            http_stream_begin(connection);
+        if (http_stream_event(connection, event, message->data, message->length))
             http_stream_end(connection);
     }
 }
@@ -39,7 +41,7 @@ void mcp_send(struct http_connection *connection, bool json_fine, int status,
 /* The message is consumed. */
 static void send_text(struct mcp_request *request, int status, struct buffer *message) {
     bool json_fine = http_accepts(request->http->headers[HTTP_ACCEPT], "application/json");
-    mcp_send(request->connection, json_fine, status, message);
+    mcp_send(request->connection, json_fine, status, NULL, message);
     buffer_finish(message);
 }
 

@@ -28,22 +28,19 @@ static void initialize(struct mcp_request *request) {
     const char *wanted = rpc_text(request->message.params, "protocolVersion");
     char header[32 + SESSION_ID_TEXT];
     struct buffer out = {0};
+    int version = wanted ? session_version_index(wanted) : 0;
     struct mcp_session *session;
-    int version;
     if (!wanted) {
         mcp_reply_missing(request, "protocolVersion");
-        return;
-    }
-    version = session_version_index(wanted);
-    session = session_create(serve, version < 0 ? 0 : (unsigned)version, request->message.params);
-    if (!session) {
+    } else if (!(session = session_create(serve, version < 0 ? 0 : (unsigned)version,
+                                          request->message.params))) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "no session can be had now", NULL);
-        return;
+    } else {
+        write_initialized(&out, session, request->message.id);
+        snprintf(header, sizeof header, "Mcp-Session-Id: %s\r\n", session->id);
+        http_reply(request->connection, 200, header, "application/json", out.data, out.length);
+        buffer_finish(&out);
     }
-    write_initialized(&out, session, request->message.id);
-    snprintf(header, sizeof header, "Mcp-Session-Id: %s\r\n", session->id);
-    http_reply(request->connection, 200, header, "application/json", out.data, out.length);
-    buffer_finish(&out);
 }
 
 /* ---- requests ---- */
@@ -53,10 +50,10 @@ static void set_level(struct mcp_request *request) {
     if (level < 0) {
         mcp_reply_error(request, RPC_INVALID_PARAMS,
                         "params must have \"level\", one of RFC 5424's", NULL);
-        return;
+    } else {
+        request->session->log_level = level;
+        empty(request);
     }
-    request->session->log_level = level;
-    empty(request);
 }
 
 static void subscribe(struct mcp_request *request) {
@@ -64,32 +61,28 @@ static void subscribe(struct mcp_request *request) {
     struct mcp_session *session = request->session;
     if (!uri) {
         mcp_reply_missing(request, "uri");
-        return;
-    }
-    if (strlen(uri) > SERVE_URI_MOST) {
+    } else if (strlen(uri) > SERVE_URI_MOST) {
         mcp_reply_error(request, RPC_INVALID_PARAMS, "this uri is too long", NULL);
-        return;
-    }
-    if (!session->subscriptions)
-        session->subscriptions = json_object();
-    if (json_object_size(session->subscriptions) >= SERVE_SUBSCRIPTIONS_MOST) {
+    } else if (json_object_size(session->subscriptions) >= SERVE_SUBSCRIPTIONS_MOST) {
         mcp_reply_error(request, RPC_INVALID_PARAMS, "too many subscriptions", NULL);
-        return;
+    } else {
+        if (!session->subscriptions)
+            session->subscriptions = json_object();
+        json_object_set_new(session->subscriptions, uri, json_true());
+        watch_update(request->serve);
+        empty(request);
     }
-    json_object_set_new(session->subscriptions, uri, json_true());
-    watch_update(request->serve);
-    empty(request);
 }
 
 static void unsubscribe(struct mcp_request *request) {
     const char *uri = rpc_text(request->message.params, "uri");
     if (!uri) {
         mcp_reply_missing(request, "uri");
-        return;
+    } else {
+        json_object_del(request->session->subscriptions, uri);
+        watch_update(request->serve);
+        empty(request);
     }
-    json_object_del(request->session->subscriptions, uri);
-    watch_update(request->serve);
-    empty(request);
 }
 
 static void run(struct mcp_request *request) {

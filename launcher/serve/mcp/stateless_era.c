@@ -46,19 +46,13 @@ static void run(struct mcp_request *request) {
 
 void modern_post(struct mcp_request *request) {
     struct error err;
-    int code;
-    if (request->message.kind == RPC_NOTIFICATION) {
+    if (request->message.kind == RPC_NOTIFICATION)
         mcp_accepted(request);
-        return;
-    }
-    if (request->message.kind == RPC_RESPONSE) {
+    else if (request->message.kind == RPC_RESPONSE)
         mcp_reply_refusal(request, 400, "clients send no responses in this protocol version");
-        return;
-    }
-    code = modern_check(request->http, &request->message, request->meta, &err);
-    if (code == 0)
+    else if (modern_check(request->http, &request->message, request->meta, &err) == 0)
         run(request);
     else
-        mcp_reply_status(request, 400, code, err.message,
-                         code == MCP_UNSUPPORTED_VERSION ? supported(request->meta) : NULL);
+        mcp_reply_status(request, 400, err.code, err.message,
+                         err.code == MCP_UNSUPPORTED_VERSION ? supported(request->meta) : NULL);
 }

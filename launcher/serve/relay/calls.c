@@ -107,11 +107,8 @@ static void send_and_release(struct call *call, int status, struct buffer *answe
     } else {
         release(call);
     }
-    if (connection && !http_is_streaming(connection))
-        mcp_send(connection, json_fine, status, answer);
-    else if (connection &&
-             http_stream_event(connection, has_events ? event : NULL, answer->data, answer->length))
-        http_stream_end(connection);
+    if (connection)
+        mcp_send(connection, json_fine, status, has_events ? event : NULL, answer);
     buffer_finish(answer);
 }
 
@@ -192,10 +189,8 @@ static void call_drop(struct call *call) {
 }
 
 static void tell_cancelled(struct call *call, const char *reason) {
-    json_t *params = json_pack("{s:I}", "call", (json_int_t)call->number);
-    if (reason)
-        json_object_set_new(params, "reason", json_string(reason));
-    editor_tell(call->editor, 0, "notifications/cancelled", params);
+    editor_tell(call->editor, 0, "notifications/cancelled",
+                json_pack("{s:I, s:s*}", "call", (json_int_t)call->number, "reason", reason));
 }
 
 void call_cancel(struct call *call, const char *reason) {
@@ -376,20 +371,15 @@ void call_start(struct mcp_request *request, struct editor *editor) {
     struct call *call;
     if (!request->modern && call_find(request->serve, request->session, request->message.id)) {
         mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
-        return;
-    }
-    if (!make_room(request->serve)) {
+    } else if (!make_room(request->serve)) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "too many requests are under way", NULL);
-        return;
-    }
-    call = create(request, editor);
-    if (!call) {
+    } else if (!(call = create(request, editor))) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
-        return;
+    } else {
+        attach(call, request);
+        if (!tell_editor(call, request))
+            call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
     }
-    attach(call, request);
-    if (!tell_editor(call, request))
-        call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
 }
 
 static bool replay_over(const struct mcp_session *session, struct http_connection *connection,

@@ -76,8 +76,9 @@ void calls_init(struct serve *serve);
 /* The call at this editor that params name; NULL: there is none (any more). */
 struct call *call_named(const struct editor *editor, const json_t *params);
 
-/* Ends the call with an error, a failed result, or a result (consumed). */
+/* Ends the call with an error, or, of a tool and with code 0, with a failed result. */
 void call_fail(struct call *call, int code, const char *text, json_t *data);
+
 /* The request that the call has had is about to be answered, but the call goes on. */
 void call_detach(struct call *call);
 

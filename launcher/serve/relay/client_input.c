@@ -108,7 +108,7 @@ static json_t *wanted(struct call *call) {
 /* Answers the call's request with what is wanted, and keeps the call. */
 static void park(struct call *call) {
     struct buffer out = {0};
-    struct http_connection *connection = call->connection;
+    struct http_connection *connection = call->connection; /* for the call lets go of it */
     char name[CALL_NAME_MAX];
     int length = name_call(call, name);
     json_t *result =
@@ -118,10 +118,7 @@ static void park(struct call *call) {
     rpc_add_result(&out, call->id, result);
     call_detach(call);
     deadline_start(&call->due, &call->serve->parked_time);
-    if (!http_is_streaming(connection))
-        mcp_send(connection, call->json_fine, 200, &out);
-    else if (http_stream_event(connection, NULL, out.data, out.length))
-        http_stream_end(connection);
+    mcp_send(connection, call->json_fine, 200, NULL, &out);
     buffer_finish(&out);
 }
 

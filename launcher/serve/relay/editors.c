@@ -153,22 +153,20 @@ static void hello(struct editor *editor, const struct rpc_message *message) {
     if (editor->greeted) {
         editor_refuse(editor, message->id, RPC_INVALID_REQUEST,
                       "this editor has said hello already", NULL);
-        return;
-    }
-    if (json_integer_value(protocol) != 1) {
+    } else if (json_integer_value(protocol) != 1) {
         editor_refuse(editor, message->id, RPC_INVALID_PARAMS, "this server speaks protocol 1",
                       NULL);
-        return;
+    } else {
+        give_id(editor, json_integer_value(json_object_get(params, "pid")));
+        editor->hello = json_incref(params);
+        editor->greeted = true;
+        give_name(editor, rpc_text(params, "project"));
+        update_active(editor->serve);
+        editor_answer(editor, message->id,
+                      json_pack("{s:s, s:{s:s, s:s}, s:b}", "editor", editor->id, "server", "name",
+                                "tether", "version", tether_version, "active",
+                                editor == editor->serve->active));
     }
-    give_id(editor, json_integer_value(json_object_get(params, "pid")));
-    editor->hello = json_incref(params);
-    editor->greeted = true;
-    give_name(editor, rpc_text(params, "project"));
-    update_active(editor->serve);
-    editor_answer(editor, message->id,
-                  json_pack("{s:s, s:{s:s, s:s}, s:b}", "editor", editor->id, "server", "name",
-                            "tether", "version", tether_version, "active",
-                            editor == editor->serve->active));
 }
 
 static void on_request(struct editor *editor, const struct rpc_message *message) {
