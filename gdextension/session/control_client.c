@@ -151,26 +151,19 @@ static void on_reply(struct control_client *client, json_t *message, int64_t id)
 
 static void on_heard(void *context, enum message_kind kind, json_t *message) {
     struct control_client *client = context;
-    switch (client->session.phase == SESSION_LEAVING ? MESSAGE_OTHER : kind) {
-    case MESSAGE_WELCOME:
+    if (client->session.phase == SESSION_LEAVING)
+        return;
+    if (kind == MESSAGE_WELCOME)
         on_welcome(client, message);
-        break;
-    case MESSAGE_STATE:
+    else if (kind == MESSAGE_STATE)
         on_state(client, SESSION_ON_STATE, message);
-        break;
-    case MESSAGE_LOG:
+    else if (kind == MESSAGE_LOG)
         mailbox_tell_log(&client->mailbox, message_text(message, "stream"),
                          message_text(message, "line"));
-        break;
-    case MESSAGE_ERROR:
+    else if (kind == MESSAGE_ERROR)
         on_error(client, message);
-        break;
-    case MESSAGE_REPLY:
+    else if (kind == MESSAGE_REPLY)
         on_reply(client, message, message_number(message, "id", 0));
-        break;
-    default:
-        break;
-    }
 }
 
 static void on_lost(void *context, int why) {

@@ -87,25 +87,21 @@ static void examine_place(struct report *report) {
     struct error err = {0};
     struct os_dir dir;
     int rc = options_dir(report->options, &dir, false, &err);
-    if (rc == 0)
-        orphans_init(&report->orphans, report->options, &dir);
-    else
-        options_instance(report->options, report->orphans.instance);
+    options_instance(report->options, report->orphans.instance);
     if (rc == UV_ENOENT) {
         add(report, "directory", NULL, "there is none yet: nothing has run for these ports");
-        return;
-    }
-    if (rc < 0) {
+    } else if (rc < 0) {
         add(report, "directory", "do what it says", "%s", err.message);
-        return;
+    } else {
+        orphans_init(&report->orphans, report->options, &dir);
+        add(report, "directory", NULL, "%s", dir.path);
+        report->is_held = place_is_taken(&dir);
+        if (report->is_held)
+            examine_daemon(report, &dir);
+        else
+            examine_last(report);
+        os_dir_finish(&dir);
     }
-    add(report, "directory", NULL, "%s", dir.path);
-    report->is_held = place_is_taken(&dir);
-    if (report->is_held)
-        examine_daemon(report, &dir);
-    else
-        examine_last(report);
-    os_dir_finish(&dir);
 }
 
 /* ---- another tether on our ports ---- */
@@ -139,20 +135,14 @@ static bool is_elsewhere(const struct report *report, const struct os_port_holde
 /* How to reach that one; an instance that is not known has its ports in the holder's command. */
 static void advise_stop(struct buffer *out, const char *instance, const char *place) {
     char variable[OS_PATH_MAX + 20], ports[2][OPTIONS_INSTANCE_MAX] = {"", ""};
-    json_t *words = json_pack("[s]", "env");
-    snprintf(variable, sizeof variable, "TETHER_STATE_DIR=%s", place);
-    if (!place[0]) {
-        json_array_append_new(words, json_string("-u"));
-        variable[strcspn(variable, "=")] = 0;
-    }
-    json_array_append_new(words, json_string(variable));
-    json_array_append_new(words, json_string("tether"));
-    json_array_append_new(words, json_string("stop"));
+    json_t *words;
+    snprintf(variable, sizeof variable, "TETHER_STATE_DIR%s%s", place[0] ? "=" : "", place);
+    words = json_pack("[s, s*, o*, s, s]", "env", place[0] ? NULL : "-u", json_string(variable),
+                      "tether", "stop");
     if (sscanf(instance, "%15[0-9]-%15[0-9]", ports[0], ports[1]) == 2) {
-        json_array_append_new(words, json_string("--http-port"));
-        json_array_append_new(words, json_string(ports[0]));
-        json_array_append_new(words, json_string("--ws-port"));
-        json_array_append_new(words, json_string(ports[1]));
+        json_t *both = json_pack("[s, s, s, s]", "--http-port", ports[0], "--ws-port", ports[1]);
+        json_array_extend(words, both);
+        json_decref(both);
     }
     buffer_add_literal(out, "that one stops with `");
     command_words_quote(out, words, SIZE_MAX);
@@ -313,7 +303,7 @@ static void sweep_place(const struct options *options, const struct os_dir *dir)
 int command_sweep(const struct options *options) {
     struct error err = {0};
     struct os_dir dir;
-    os_handle lock;
+    os_handle lock = OS_NO_HANDLE;
     int rc = options_dir(options, &dir, false, &err);
     if (rc == UV_ENOENT) {
         puts("nothing to sweep: nothing has run for these ports");
@@ -325,17 +315,14 @@ int command_sweep(const struct options *options) {
     if (rc == 0)
         sweep_place(options, &dir);
     os_dir_finish(&dir);
-    if (rc == UV_EAGAIN) {
-        puts("nothing to sweep: tether runs here, and keeps its own place clean");
-        return EXIT_FINE;
-    }
-    if (rc == UV_EBUSY) {
-        printf("nothing is swept: %s\n", err.message);
-        return EXIT_FINE;
-    }
-    if (rc < 0)
-        return exit_failing(EXIT_FAILED, &err);
     os_handle_close(&lock);
-    puts("swept");
+    if (rc == 0)
+        puts("swept");
+    else if (rc == UV_EAGAIN)
+        puts("nothing to sweep: tether runs here, and keeps its own place clean");
+    else if (rc == UV_EBUSY)
+        printf("nothing is swept: %s\n", err.message);
+    else
+        return exit_failing(EXIT_FAILED, &err);
     return EXIT_FINE;
 }

@@ -440,15 +440,13 @@ static void request_adopt(struct control_session *session, const json_t *message
                                    : LIFECYCLE_ROLE_EDITOR;
     if (session->process.pid == 0 || os_same_namespace(session->process.pid) == OS_NO) {
         session_send_reply(session, id, REFUSED_BAD_OWNER, "your pids mean nothing here");
-        return;
-    }
-    if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {
+    } else if (identity.pid <= 1 || os_liveness(&identity) == OS_DEAD) {
         session_send_reply(session, id, REFUSED_BAD_OWNER, "there is no such process");
-        return;
+    } else {
+        if (!find_process(control, role, &identity))
+            add_process_session(control, &identity, role);
+        session_send_reply(session, id, REFUSED_NOT, NULL);
     }
-    if (!find_process(control, role, &identity))
-        add_process_session(control, &identity, role);
-    session_send_reply(session, id, REFUSED_NOT, NULL);
 }
 
 static const struct {

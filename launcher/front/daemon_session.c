@@ -169,23 +169,14 @@ static void on_refusal(struct daemon_session *session, const json_t *message) {
 
 static void on_heard(void *context, enum message_kind kind, json_t *message) {
     struct daemon_session *session = context;
-    switch (kind) {
-    case MESSAGE_WELCOME:
-        on_welcome(session, message);
-        break;
-    case MESSAGE_REPLY: /* nothing is asked for but the status */
+    if (kind == MESSAGE_REPLY) /* nothing is asked for but the status */
         session->in_doubt = false;
+    if (kind == MESSAGE_WELCOME)
+        on_welcome(session, message);
+    else if (kind == MESSAGE_STATE || kind == MESSAGE_REPLY)
         on_state(session, message);
-        break;
-    case MESSAGE_STATE:
-        on_state(session, message);
-        break;
-    case MESSAGE_ERROR:
+    else if (kind == MESSAGE_ERROR)
         on_refusal(session, message);
-        break;
-    default:
-        break;
-    }
 }
 
 /* ---- the connection ---- */
