@@ -325,6 +325,16 @@ char **os_arguments(int *count, char **words);
 /* A variable of our environment; NULL: not set. The text stays as long as the process. */
 const char *os_variable(const char *name);
 
+/* What somebody may wish of a program that runs (os_loop.h tells of it, os_tree.h passes it on);
+ * each a bit, so that a set of them is a sum. POSIX wishes by signals; on systems without, some of
+ * these never come. */
+enum os_wish {
+    OS_WISH_END = 1,
+    OS_WISH_HANGUP = 2, /* the terminal is gone */
+    OS_WISH_USER1 = 4,  /* what these two mean is the program's own affair */
+    OS_WISH_USER2 = 8,
+};
+
 /* Tells a service manager, or a daemon of ours, if it gave a place for that. 0 also if not. */
 enum os_readiness { OS_IS_READY, OS_IS_STOPPING };
 int os_ready_tell(enum os_readiness what);

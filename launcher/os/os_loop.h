@@ -10,7 +10,6 @@
 #include <uv.h>
 
 #include "os.h"
-#include "os_wish.h"
 
 /* ---- The end of a process ---- */
 

@@ -12,7 +12,6 @@
 #include <uv.h>
 
 #include "os.h"
-#include "os_wish.h"
 
 /* Nobody gets out of a tree. Where this is false, processes that take care not to be found may. */
 extern const bool os_tree_is_certain;

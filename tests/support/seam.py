@@ -27,7 +27,7 @@ SYSTEMS = "linux unix windows win32 macos darwin apple".split()
 
 BANNED = [
     (re.compile(r"\benviron\b"), "os_environment() gives the environment"),
-    (re.compile(r"\bSIG_?[A-Z]+[0-9]?\b"), "signals have names and numbers below os/ only; see os_wish.h"),
+    (re.compile(r"\bSIG_?[A-Z]+[0-9]?\b"), "signals have names and numbers below os/ only; see os.h"),
     (re.compile(r"\b(%s)\s*\(" % "|".join(FUNCTIONS)), "this function is not C11's, or depends on the system"),
     (re.compile(r"\b_*(WIN32|WIN64|%s|MINGW\w*|MSC_VER|POSIX\w*|GNU_SOURCE)_*\b" % "|".join(SYSTEMS), re.I),
      "the name of a system"),
