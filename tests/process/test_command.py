@@ -4,11 +4,11 @@ import os
 import shlex
 
 from fake_daemon import FakeDaemon
-from harness import TETHER, Process
+from harness import IS_WINDOWS, TETHER, Process, system
 from tether import SERVER, Instance, start_owner
 
 
-SLEEP = ["sh", "-c", "exec sleep 1000", "sh"]  # and whatever words behind
+SLEEP = ["sh", "-c", "exec sleep 1000", "sh"] if not IS_WINDOWS else system.IDLE  # and whatever words behind
 OPTIONS = ["--ready", "none"]
 
 
@@ -52,7 +52,7 @@ def test_a_launch_that_adopts_another_command_says_so(state_dir):
         one.launch(command=SLEEP + ["two words"])
         other = one.launch("--owner-pid", owner.pid, command=["/no/such/server"])
         assert other["result"] == "adopted" and other["code"] == 0 and other["other_command"] is True
-        assert "another command: sh -c 'exec sleep 1000' sh 'two words';" in other["message"]
+        assert "another command: %s;" % shlex.join(SLEEP + ["two words"]) in other["message"]
         assert "tether stop" in other["message"]
         builtin = json.loads(one.cli("launch").output)
         assert builtin["result"] == "adopted" and builtin["other_command"] is True
@@ -68,11 +68,11 @@ def test_a_launch_that_adopts_what_it_wanted_says_nothing_of_it(state_dir):
 
 
 def test_a_builtin_server_of_another_copy_of_tether_is_the_same_command(state_dir, tmp_path):
-    copy = str(tmp_path / "tether")
-    os.link(TETHER, copy)
+    copy = tmp_path / ("tether.exe" if IS_WINDOWS else "tether")
+    os.link(system.local(TETHER), copy)
     with Instance(state_dir, *OPTIONS) as one:
         assert json.loads(one.cli("launch").output)["result"] == "started"
-        one.program = copy
+        one.program = system.native(copy)
         again = json.loads(one.cli("launch").output)
         assert again["result"] == "adopted" and "other_command" not in again
 

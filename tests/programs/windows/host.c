@@ -852,7 +852,7 @@ static int interrupt(const char *pid) {
 
 int main(int argc, char **argv) {
     WSADATA data;
-    if (argc == 2 && strcmp(argv[1], "idle") == 0)
+    if (argc >= 2 && strcmp(argv[1], "idle") == 0)
         Sleep(INFINITE);
     if (argc == 3 && strcmp(argv[1], "interrupt") == 0)
         return interrupt(argv[2]);
