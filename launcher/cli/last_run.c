@@ -1,5 +1,6 @@
 #include "last_run.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <uv.h>
 
@@ -8,7 +9,6 @@
 #include "daemon/records.h"
 #include "protocol/message.h"
 #include "readable.h"
-#include "status_text.h"
 
 /* The value of the key if it is of that type, else null. A new reference. */
 static json_t *only(const json_t *from, const char *key, json_type type) {
@@ -46,6 +46,18 @@ json_t *last_run(const struct options *options) {
     return last;
 }
 
+void duration_add(struct buffer *out, int64_t ms) {
+    const int64_t hour = 3600, s = ms / 1000;
+    if (s < 60)
+        buffer_format(out, "%" PRId64 " s", s);
+    else if (s < hour)
+        buffer_format(out, "%" PRId64 " min", s / 60);
+    else if (s < 48 * hour)
+        buffer_format(out, "%" PRId64 " h %" PRId64 " min", s / hour, s / 60 % 60);
+    else
+        buffer_format(out, "%" PRId64 " days", s / (24 * hour));
+}
+
 static void add_when(struct buffer *out, const json_t *last) {
     int64_t ended = message_number(last, "ended", -1);
     uv_timeval64_t now; /* as it was recorded: time() is up to a tick behind */
@@ -54,7 +66,7 @@ static void add_when(struct buffer *out, const json_t *last) {
     if (ended < 0 || ended > now.tv_sec) /* a clock that was put back */
         return;
     buffer_add_char(out, ' ');
-    status_text_duration(out, (now.tv_sec - ended) * 1000);
+    duration_add(out, (now.tv_sec - ended) * 1000);
     buffer_add_literal(out, " ago");
 }
 

@@ -15,4 +15,7 @@ json_t *last_run(const struct options *options);
 /* Adds "ended 3 min ago: the server crashed too often: …". */
 void last_run_text(struct buffer *out, const json_t *last, int spaces);
 
+/* Adds "59 s", "3 min", "2 h 5 min", "4 days". */
+void duration_add(struct buffer *out, int64_t ms);
+
 #endif
