@@ -3,8 +3,10 @@
  * One number has one spelling: a canonical decimal, as the format functions write it. */
 #include "os.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <uv.h>
 
@@ -12,20 +14,15 @@
 #define PID_LARGEST INT32_MAX
 
 static int parse_number(const char *text, uint64_t largest, uint64_t *number) {
-    uint64_t value = 0;
-    bool fits = true;
+    char *end;
+    uint64_t value;
     if (!text || text[0] < '1' || text[0] > '9')
         return UV_EINVAL;
-    for (const char *p = text; *p; p++) {
-        if (*p < '0' || *p > '9')
-            return UV_EINVAL;
-        uint64_t digit = (uint64_t)(*p - '0');
-        if (value > (largest - digit) / 10)
-            fits = false;
-        else
-            value = value * 10 + digit;
-    }
-    if (!fits)
+    errno = 0;
+    value = strtoull(text, &end, 10);
+    if (*end)
+        return UV_EINVAL;
+    if (errno == ERANGE || value > largest)
         return UV_ERANGE;
     *number = value;
     return 0;

@@ -103,7 +103,11 @@ struct daemon_client *daemon_client_open(uv_loop_t *loop, const char *endpoint, 
 /* ---- what is said ---- */
 
 void daemon_client_say(struct daemon_client *client, json_t *message) {
-    message_send(stream_of(client), message);
+    size_t length = 0;
+    char *line = message_line(message, &length);
+    if (line)
+        line_send(stream_of(client), line, length, NULL);
+    free(line);
 }
 
 void daemon_client_leave(struct daemon_client *client, const char *reason) {

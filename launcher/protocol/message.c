@@ -8,7 +8,6 @@
 
 #include <uv.h>
 
-#include "lines.h"
 #include "memory.h"
 #include "os/os.h"
 
@@ -117,14 +116,6 @@ char *message_line(json_t *message, size_t *length) {
     }
     json_decref(message);
     return line;
-}
-
-int message_send(uv_stream_t *stream, json_t *message) {
-    size_t length = 0;
-    char *line = message_line(message, &length);
-    int rc = line ? line_send(stream, line, length, NULL) : UV_ENOMEM;
-    free(line);
-    return rc;
 }
 
 json_t *process_json(int64_t pid, uint64_t start) {

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include <jansson.h>
-#include <uv.h>
 
 #include "error.h"
 
@@ -26,9 +25,6 @@ int64_t message_number(const json_t *message, const char *key, int64_t fallback)
 /* The message as one line with its newline, for the caller to free; NULL without memory. Takes the
  * reference. */
 char *message_line(json_t *message, size_t *length);
-
-/* Sends a message, whose reference it takes, as a line. */
-int message_send(uv_stream_t *stream, json_t *message);
 
 /* ---- what a daemon says ---- */
 

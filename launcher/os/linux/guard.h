@@ -38,8 +38,7 @@ enum guard_command {
 };
 
 enum guard_event_type {
-    GUARD_NOTHING = 0,
-    GUARD_SPAWNED,      /* exec succeeded. Either this or EXEC_FAILED comes first */
+    GUARD_SPAWNED = 1,  /* exec succeeded. Either this or EXEC_FAILED comes first */
     GUARD_EXEC_FAILED,  /* the server never ran; TREE_EMPTY follows, ROOT_EXITED does not */
     GUARD_ROOT_EXITED,  /* the server's first process is reaped; others of the tree may live */
     GUARD_DRAINED,      /* after GUARD_TERMINATE: all that were told to end are gone, others are

@@ -250,24 +250,15 @@ static int settle(const struct guard_plan *plan) {
     return result;
 }
 
-/* Leaves open the channel and the pipe. Needs no new descriptor, for the daemon may have used up
- * all that a process may have. The server's own must go: a pipe held here would never end, a port
- * never become free, nor would the daemon's lock. */
-static void close_others(const struct guard_process *guard) {
-    int last = guard->channel > guard->failure ? guard->channel : guard->failure;
-
-    for (int fd = 0; fd < last; fd++) {
-        if (fd != guard->channel && fd != guard->failure)
-            close(fd);
-    }
-    posix_close_from(last + 1);
-}
-
-/* Gives the two their numbers and, lest a later open() gets such a number, fills 0 to 2. */
+/* Leaves open the channel and the pipe, and no new descriptor is needed for that: the daemon may
+ * have used up all that a process may have. The server's own must go: a pipe held here would never
+ * end, a port never become free, nor would the daemon's lock. Gives the two their numbers and, lest
+ * a later open() gets such a number, fills 0 to 2. */
 static int keep_descriptors(struct guard_process *guard) {
+    const os_handle kept[] = {guard->channel, guard->failure};
     int channel, failure, null;
 
-    close_others(guard);
+    posix_close_but(0, kept, 2);
     channel = fcntl(guard->channel, F_DUPFD_CLOEXEC, FD_FIRST_UNUSED);
     failure = fcntl(guard->failure, F_DUPFD_CLOEXEC, FD_FIRST_UNUSED);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -130,7 +130,6 @@ static void on_guard_event(struct os_tree *tree, const struct guard_event *event
         guard_gone(tree);
         break;
     case GUARD_TREE_EMPTY:
-    case GUARD_NOTHING:
         break;
     }
 }

@@ -3,7 +3,6 @@
 #include "os/os_loop.h"
 #include "posix.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -39,33 +38,26 @@ static int bind_name(struct os_control *control) {
 
 int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_dir *instance,
                       int backlog, os_control_fn fn, void *context, struct error *err) {
-    struct os_control *control;
+    struct os_control *control = memory_zeroed(sizeof *control);
     int rc;
     *out = NULL;
-    control = memory_zeroed(sizeof *control);
     if (!control)
         return error_set(err, UV_ENOMEM, "out of memory");
     control->fn = fn;
     control->context = context;
+    uv_pipe_init(loop, &control->pipe, 0);
+    control->pipe.data = control;
     rc = os_control_name(instance, true, control->name, err);
     if (rc == 0)
         rc = os_control_remove(instance, err);
-    if (rc < 0) {
-        free(control);
-        return rc;
-    }
-    uv_pipe_init(loop, &control->pipe, 0);
-    control->pipe.data = control;
-    rc = bind_name(control);
-    if (rc == 0)
-        rc = uv_listen((uv_stream_t *)&control->pipe, backlog, on_connection);
-    if (rc < 0) {
+    if (rc == 0 && ((rc = bind_name(control)) < 0 ||
+                    (rc = uv_listen((uv_stream_t *)&control->pipe, backlog, on_connection)) < 0))
         error_set(err, rc, "cannot listen on %s: %s", control->name, uv_strerror(rc));
+    if (rc < 0)
         os_control_close(control);
-        return rc;
-    }
-    *out = control;
-    return 0;
+    else
+        *out = control;
+    return rc;
 }
 
 int os_control_accept(struct os_control *control, uv_pipe_t *connection) {

@@ -113,16 +113,20 @@ static bool is_among(const os_handle *handles, size_t count, int fd) {
     return false;
 }
 
-void os_handles_keep(const os_handle *kept, size_t count) {
-    int last = STDERR_FILENO;
+void posix_close_but(int first, const os_handle *kept, size_t count) {
+    int last = first - 1;
 
     for (size_t i = 0; i < count; i++) {
         if (kept[i] > last && fcntl((int)kept[i], F_GETFD) >= 0)
             last = (int)kept[i];
     }
-    for (int fd = STDERR_FILENO + 1; fd < last; fd++) {
+    for (int fd = first; fd < last; fd++) {
         if (!is_among(kept, count, fd))
             close(fd);
     }
     posix_close_from(last + 1);
+}
+
+void os_handles_keep(const os_handle *kept, size_t count) {
+    posix_close_but(STDERR_FILENO + 1, kept, count);
 }

@@ -36,7 +36,10 @@ bool posix_is_shortage(int code);
  * after fork. */
 void posix_close_from(int first);
 
-/* The same by trying every number there may be. */
+/* The same but for these. Needs no new descriptor. */
+void posix_close_but(int first, const os_handle *kept, size_t count);
+
+/* posix_close_from by trying every number there may be. */
 void posix_close_numbers(int first);
 
 /* Splits what waitpid() returned. */

@@ -35,18 +35,6 @@ static void on_timer(uv_timer_t *timer) {
     report(watch);
 }
 
-static int start_poll(struct os_watch *watch, uv_loop_t *loop) {
-    int rc = uv_poll_init(loop, &watch->uv.poll, (int)watch->process.handle);
-    if (rc == 0)
-        rc = uv_poll_start(&watch->uv.poll, UV_READABLE, on_readable);
-    return rc;
-}
-
-static int start_timer(struct os_watch *watch, uv_loop_t *loop, uint32_t poll_ms) {
-    uv_timer_init(loop, &watch->uv.timer);
-    return uv_timer_start(&watch->uv.timer, on_timer, poll_ms, poll_ms);
-}
-
 int os_watch_create(struct os_watch **out, uv_loop_t *loop, const struct os_identity *identity,
                     uint32_t poll_ms, os_watch_fn fn, void *context) {
     struct os_watch *watch = memory_zeroed(sizeof *watch);
@@ -58,10 +46,13 @@ int os_watch_create(struct os_watch **out, uv_loop_t *loop, const struct os_iden
     watch->context = context;
     rc = os_process_open(&watch->process, identity);
     if (rc == 0) {
-        rc = start_poll(watch, loop);
+        rc = uv_poll_init(loop, &watch->uv.poll, (int)watch->process.handle);
+        if (rc == 0)
+            rc = uv_poll_start(&watch->uv.poll, UV_READABLE, on_readable);
     } else if (rc != -ESRCH && rc != -EINVAL) { /* no handles here, or none left at present */
         watch->process = (struct os_process){*identity, OS_NO_HANDLE};
-        rc = start_timer(watch, loop, poll_ms);
+        uv_timer_init(loop, &watch->uv.timer);
+        rc = uv_timer_start(&watch->uv.timer, on_timer, poll_ms, poll_ms);
     }
     if (rc < 0) {
         os_process_close(&watch->process);

@@ -51,14 +51,14 @@ int os_wishes_create(struct os_wishes **out, uv_loop_t *loop, unsigned which, os
     struct os_wishes *wishes = memory_zeroed(sizeof *wishes);
     int rc = wishes ? 0 : UV_ENOMEM;
     *out = NULL;
-    for (int i = 0; i < MEANINGS && rc == 0; i++)
+    for (int i = 0; i < MEANINGS && rc == 0; i++) {
         rc = uv_signal_init(loop, &wishes->signals[i]);
+        wishes->signals[i].data = wishes;
+    }
     if (rc < 0) { /* of the first, or of none: they share what can fail */
         free(wishes);
         return rc;
     }
-    for (int i = 0; i < MEANINGS; i++)
-        wishes->signals[i].data = wishes;
     wishes->open_handles = MEANINGS;
     wishes->fn = fn;
     wishes->context = context;
