@@ -157,11 +157,6 @@ static void take_call(struct bridge *bridge, int64_t call, json_t *parameters) {
 
 /* ---- hearing ---- */
 
-static void refuse(struct bridge *bridge, int64_t id, const char *method) {
-    say(bridge, json_pack("{s:s, s:I, s:{s:i, s:s+}}", "jsonrpc", "2.0", "id", (json_int_t)id,
-                          "error", "code", -32601, "message", "this editor has no ", method));
-}
-
 static void on_welcome(struct bridge *bridge) {
     bridge->is_welcome = true;
     bridge->delay = RETRY_MS;
@@ -182,7 +177,8 @@ static void on_message(void *context, struct websocket_client *client, char *tex
         mailbox_tell(bridge->mailbox, CONTROL_CANCELLED, NULL,
                      message_number(json_object_get(message, "params"), "call", 0), NULL);
     else if (method[0] && id >= 0)
-        refuse(bridge, id, method);
+        say(bridge, json_pack("{s:s, s:I, s:{s:i, s:s+}}", "jsonrpc", "2.0", "id", (json_int_t)id,
+                              "error", "code", -32601, "message", "this editor has no ", method));
     else if (!method[0] && json_object_get(message, "result"))
         on_welcome(bridge); /* hello is all that we ever ask */
     json_decref(message);

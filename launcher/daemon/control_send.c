@@ -35,11 +35,6 @@ static void leave_out(struct control_session *session) {
         give_up(session);
 }
 
-static void fall_behind(struct control_session *session) {
-    session->behind = true;
-    uv_timer_start(&session->patience, on_out_of_time, BEHIND_MS, 0);
-}
-
 /* A queued line has gone: if it was the last one, a peer that was behind is so no more. */
 static void on_sent(uv_stream_t *stream, int status) {
     struct control_session *session = stream->data;
@@ -93,8 +88,10 @@ void session_send_state(struct control_session *session, const char *line, size_
     if (session->behind)
         return;
     send_line(session, line, length);
-    if (session->connected && !session->overflowed && queue_size(session) > STATE_QUEUE_MOST)
-        fall_behind(session);
+    if (session->connected && !session->overflowed && queue_size(session) > STATE_QUEUE_MOST) {
+        session->behind = true;
+        uv_timer_start(&session->patience, on_out_of_time, BEHIND_MS, 0);
+    }
 }
 
 void session_send_log(struct control_session *session, enum log_stream stream, const char *text,

@@ -33,11 +33,20 @@ static void report_briefly(os_handle to, const struct options *options, int code
     os_write(to, line, (size_t)length);
 }
 
+/* Sends a line to `launch`; takes the reference. False: there was no memory for it. */
+static bool tell_launch(const struct daemon *daemon, json_t *message) {
+    size_t length;
+    char *line = message_line(message, &length);
+    bool made = line != NULL;
+    if (made)
+        os_write(daemon->result, line, length);
+    free(line);
+    return made;
+}
+
 /* Tells `launch` how the start went, once. */
 static void report_result(struct daemon *daemon, int code, const char *message) {
-    size_t length;
     json_t *result;
-    char *line;
     if (daemon->result == OS_NO_HANDLE)
         return;
     result = status_result(daemon, code, message);
@@ -47,26 +56,16 @@ static void report_result(struct daemon *daemon, int code, const char *message) 
     /* A newer release took over before this start was through: `launch` adopts that one. */
     if (code != 0 && daemon->life.cause == LIFECYCLE_CAUSE_HANDOVER)
         json_object_set_new(result, "again", json_true());
-    line = message_line(result, &length);
-    if (line)
-        os_write(daemon->result, line, length);
-    else
+    if (!tell_launch(daemon, result))
         report_briefly(daemon->result, daemon->options, code, daemon->supervisor.server.pid);
-    free(line);
     if (!daemon->ended)
         os_handle_close(&daemon->result);
 }
 
 /* Tells `launch` where sessions can be held already, while the server is on its way. */
 static void report_listening(struct daemon *daemon) {
-    size_t length;
-    char *line;
-    if (daemon->result == OS_NO_HANDLE || daemon->life.server != LIFECYCLE_STARTING)
-        return;
-    line = message_line(json_pack("{s:s}", "listening", daemon->control_name), &length);
-    if (line)
-        os_write(daemon->result, line, length);
-    free(line);
+    if (daemon->result != OS_NO_HANDLE && daemon->life.server == LIFECYCLE_STARTING)
+        tell_launch(daemon, json_pack("{s:s}", "listening", daemon->control_name));
 }
 
 static json_t *list_above(const struct daemon *daemon) {

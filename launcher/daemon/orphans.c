@@ -50,8 +50,7 @@ static bool is_above(int64_t pid, const struct os_identity *below) {
 
 static bool is_server(const struct orphans *orphans, const struct os_identity *identity) {
     const struct os_identity *server = &orphans->record.server;
-    return server->pid > 0 && server->start > 0 && server->pid == identity->pid &&
-           server->start == identity->start;
+    return server->start > 0 && os_identity_same(server, identity);
 }
 
 /* Who has lost his parent is given to one of those above the daemon, or to the first process. */

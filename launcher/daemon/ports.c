@@ -100,8 +100,7 @@ void ports_release(struct ports *ports) {
 }
 
 static bool is_held(uint16_t port) {
-    struct error why = {0};
-    return port != 0 && os_port_try(port, &why) < 0 && why.code == UV_EADDRINUSE;
+    return port != 0 && os_port_try(port, NULL) == UV_EADDRINUSE;
 }
 
 bool ports_have_stranger(const struct options *options, const struct os_dir *dir) {

@@ -191,7 +191,6 @@ unsigned records_clean(const struct os_dir *dir, void (*removed)(const char *nam
 
 void records_remove_all(const struct os_dir *dir, const struct os_identity *daemon) {
     struct records_state state;
-    if (records_read_state(dir, &state) && state.daemon.pid == daemon->pid &&
-        state.daemon.start == daemon->start)
+    if (records_read_state(dir, &state) && os_identity_same(&state.daemon, daemon))
         os_file_remove(dir, STATE_FILE);
 }

@@ -22,21 +22,17 @@ void status_exit_text(const struct os_exit *how, char *out, size_t size) {
         snprintf(out, size, "exited with code %" PRId64, how->value);
 }
 
-static const char *plural(uint32_t count) {
-    return count == 1 ? "" : "s";
-}
-
 /* Why the server is still there: "owner 4711 lives". */
 static void explain(const struct daemon *daemon, char *out, size_t size) {
     const struct lifecycle *life = &daemon->life;
     struct lifecycle_why why = lifecycle_explain(life, (uint64_t)os_clock_ms());
+    char owner[48] = "";
     switch (why.kind) {
     case LIFECYCLE_WHY_SESSIONS:
         if (life->owner_liveness == OS_ALIVE && life->owner.pid)
-            snprintf(out, size, "%" PRIu32 " session%s, and owner %" PRId64 " lives", why.sessions,
-                     plural(why.sessions), life->owner.pid);
-        else
-            snprintf(out, size, "%" PRIu32 " session%s", why.sessions, plural(why.sessions));
+            snprintf(owner, sizeof owner, ", and owner %" PRId64 " lives", life->owner.pid);
+        snprintf(out, size, "%" PRIu32 " session%s%s", why.sessions, why.sessions == 1 ? "" : "s",
+                 owner);
         break;
     case LIFECYCLE_WHY_HOLD:
         snprintf(out, size, "an editor is restarting; its place is kept for %" PRIu64 " s",

@@ -503,15 +503,12 @@ static void on_error(struct call *call, const json_t *error) {
 
 void call_editor_response(struct editor *editor, struct rpc_message *message) {
     struct call *call = call_of(editor, json_integer_value(message->id));
-    const char *type;
+    const char *type = rpc_text(message->result, "resultType");
     if (!call)
         return;
-    if (message->error) {
+    if (message->error)
         on_error(call, message->error);
-        return;
-    }
-    type = rpc_text(message->result, "resultType");
-    if (!json_is_object(message->result))
+    else if (!json_is_object(message->result))
         call_fail(call, 0, "The Godot editor answered with something that is no result.", NULL);
     else if (!type || strcmp(type, "input_required") != 0 ||
              input_seal_result(call, message->result))
