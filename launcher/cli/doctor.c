@@ -28,7 +28,6 @@ struct report {
     struct orphans orphans;
     json_t *findings;
     bool is_held; /* a daemon runs here */
-    int64_t server_pid;
 };
 
 /* ---- findings ---- */
@@ -53,7 +52,6 @@ static void examine_daemon(struct report *report, const struct os_dir *dir) {
     if (state) {
         const json_t *server = json_object_get(state, "server");
         const char *reason = message_text(server, "reason");
-        report->server_pid = message_number(server, "pid", 0);
         add(report, "daemon", NULL, "tether %s runs as process %" PRId64 ": %s",
             message_text(state, "version"),
             message_number(json_object_get(state, "daemon"), "pid", 0), message_text(state, "why"));

@@ -49,19 +49,11 @@ static void print_message(const json_t *message) {
     buffer_finish(&text);
 }
 
-static void print_lines(const json_t *lines) {
-    const json_t *line;
-    size_t i;
-    json_array_foreach(lines, i, line) {
-        if (json_is_string(line))
-            print_line(NULL, json_string_value(line), json_string_length(line));
-    }
-}
-
 /* Old lines and new ones in one request, so that none is lost in between. */
 static int follow(const struct options *options) {
     struct error err = {0};
-    json_t *welcome = NULL, *message;
+    json_t *welcome = NULL, *message, *line;
+    size_t i;
     struct client *client = client_open(options, &welcome, &err);
     if (!client)
         return exit_failing(command_client_code(err.code), &err);
@@ -69,7 +61,10 @@ static int follow(const struct options *options) {
                              json_pack("{s:s, s:I, s:b}", "type", "logs", "n",
                                        (json_int_t)options->line_count, "follow", 1),
                              10000);
-    print_lines(json_object_get(message, "lines"));
+    json_array_foreach(json_object_get(message, "lines"), i, line) {
+        if (json_is_string(line))
+            print_line(NULL, json_string_value(line), json_string_length(line));
+    }
     json_decref(message);
     while ((message = client_follow(client)) != NULL) {
         print_message(message);

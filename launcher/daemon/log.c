@@ -29,10 +29,7 @@ const char *log_stream_name(enum log_stream stream) {
 /* ---- files ---- */
 
 static void generation_name(char out[64], const char *name, int generation) {
-    if (generation == 0)
-        snprintf(out, 64, "%s", name);
-    else
-        snprintf(out, 64, "%s.%d", name, generation);
+    snprintf(out, 64, generation ? "%s.%d" : "%s", name, generation);
 }
 
 static void file_open(struct log *log, struct log_file *file) {

@@ -28,14 +28,11 @@ bool os_file_is_temporary(const char *name) {
            strcmp(end + 9, TEMPORARY_SUFFIX) == 0;
 }
 
-static bool instance_is_valid(const char *instance) {
-    size_t length = strspn(instance, "0123456789abcdefghijklmnopqrstuvwxyz"
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.");
-    return length > 0 && length <= INSTANCE_NAME_MAX && !instance[length] && instance[0] != '.';
-}
-
 int names_check_instance(const char *instance, struct error *err) {
-    if (instance && instance_is_valid(instance))
+    static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.";
+    size_t length = instance ? strspn(instance, allowed) : 0;
+    if (length > 0 && length <= INSTANCE_NAME_MAX && !instance[length] && instance[0] != '.')
         return 0;
     return error_set(err, UV_EINVAL,
                      "\"%.80s\" is no name for an instance: it takes letters, digits and the "
