@@ -53,7 +53,8 @@ NOT_HERE = {
     "process/test_drained.py::test_D2_stop_tells_processes_that_the_system_does_not_end": KERNEL,
     "process/test_drained.py::test_D3_stop_tells_a_port_that_is_not_free": HOLDERS,
     "process/test_machine.py::test_B1_*": TERMINALS,
-    "process/test_machine.py::test_L5_*": "what lies to a program about dates, watches and memory is loaded or set up by Linux",
+    "process/test_machine.py::test_L5_*":
+        "what lies to a program about dates, watches and memory is loaded or set up by Linux",
     "process/test_lost_place.py::test_L3_who_comes_after_files_were_removed_ends_nobody[*-control.sock]": NO_SOCKET,
     "process/test_lost_place.py::test_L3_a_daemon_that_cannot_be_found_loses_neither_server_nor_place": NO_SOCKET,
     "process/test_lost_place.py::test_L3_what_is_removed_again_as_soon_as_it_is_back_comes_back": OPEN_FOLDER,
@@ -80,7 +81,8 @@ NOT_HERE = {
     "process/test_hygiene.py::test_on_a_full_disk_nothing_is_started_and_nothing_is_left": MOUNTS,
     "process/test_hygiene.py::test_what_is_in_the_way_of_the_socket_is_not_removed": NO_SOCKET,
     "process/test_many_sessions.py::test_F2_a_hundred_sessions_that_never_read_cost_no_wakeups": COSTS,
-    "process/test_many_sessions.py::test_F2_a_peer_that_reads_again_gets_the_newest_state_and_not_all_of_them": READ_AHEAD,
+    "process/test_many_sessions.py::test_F2_a_peer_that_reads_again_gets_the_newest_state_and_not_all_of_them":
+        READ_AHEAD,
     "process/test_many_sessions.py::test_two_hundred_sessions_*": COSTS,
     "process/test_replace.py::test_A12_server_of_a_crashed_daemon_and_guard_is_replaced": JOB,
     "process/test_replace.py::test_A12_whole_tree_of_a_crashed_daemon_and_guard_is_replaced": JOB,
