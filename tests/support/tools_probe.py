@@ -8,7 +8,7 @@ import socket
 import time
 
 from editor import ENGINE, ROOT, START_LIMIT, complaints
-from harness import LIMIT, Process, children_of, end_strays
+from harness import IS_WINDOWS, LIMIT, Process, children_of, end_strays, system
 
 PLUGIN = '[plugin]\nname="Probe"\ndescription=""\nauthor=""\nversion="1"\nscript="tools_probe.gd"\n'
 
@@ -66,14 +66,11 @@ class ToolsEditor:
     def __init__(self, project, *arguments, env=None, connect=True):
         self.project = project
         self.listener = socket.create_server(("127.0.0.1", 0))
-        home = project + ".home"
-        environment = {"XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data",
-                       "XDG_CACHE_HOME": home + "/cache",
-                       "TETHER_PROBE_PORT": str(self.listener.getsockname()[1])}
-        environment.update(env or {})
+        environment = {**system.home(project + ".home"), "TETHER_PROBE_PORT": str(self.listener.getsockname()[1]),
+                       **(env or {})}
         # Verbose, because only then the engine names what it has left behind.
-        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--verbose", "--editor", "--path", project],
-                               environment)
+        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--verbose", "--editor", "--path",
+                                system.native(project)], environment)
         self.connection = None
         self.connect = connect
         self.begun = 0
@@ -94,18 +91,18 @@ class ToolsEditor:
 
     def comes(self):
         """Waits for the probe, or the end of its editor."""
-        editor = os.pidfd_open(self.process.pid)
-        try:
-            return self.listener in select.select([self.listener, editor], [], [], START_LIMIT)[0]
-        finally:
-            os.close(editor)
+        end = time.monotonic() + START_LIMIT
+        while time.monotonic() < end and self.process.popen.poll() is None:
+            if select.select([self.listener], [], [], 0.5)[0]:
+                return True
+        return False
 
     def __exit__(self, *_):
         if self.connection:
             self.lines.close()
             self.connection.close()
         self.listener.close()
-        games = children_of(self.process.pid)  # which would outlive an editor that is not closed in order
+        games = [] if IS_WINDOWS else children_of(self.process.pid)  # which would outlive an editor that is not closed in order
         self.process.stop()
         for game in games:
             if game in children_of(os.getpid()):

@@ -34,9 +34,18 @@ class Whole:
 
     def client(self):
         """A client, once the tools are there."""
-        client = wait_until(self._try_client, "the server answers")
+        try:
+            client = wait_until(self._try_client, "the server answers")
+        except TimeoutError as error:
+            raise TimeoutError("%s\n%s\n%s" % (error, self.scene.process.output[-2000:], self._log())) from None
         wait_until(lambda: len(client.tools()) > len(OWN_TOOLS), "the editor's tools are there")
         return client
+
+    def _log(self):
+        try:
+            return self.instance.log()
+        except FileNotFoundError:
+            return "there was no daemon"
 
     def _try_client(self):
         try:
