@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from editor import ROOT, START_LIMIT, complaints, editor, make_project
+from harness import system
 
 # Runs inside the editor, as a plugin of the test's own beside Tether, and prints what it sees.
 PROBE = '''@tool
@@ -80,7 +81,7 @@ def test_every_part_of_the_class_is_documented(tmp_path):
     project = make_project(str(tmp_path / "p"))
     out = tmp_path / "doc"
     out.mkdir()
-    with editor(project, "--doctool", str(out), "--gdextension-docs") as run:
+    with editor(project, "--doctool", system.native(out), "--gdextension-docs") as run:
         run.wait(START_LIMIT)
     skeleton = xml.parse(str(next(out.rglob("TetherServer.xml")))).getroot()
     ours = xml.parse(os.path.join(ROOT, "gdextension/doc_classes/TetherServer.xml")).getroot()

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from harness import TETHER, free_ports, run, wait_gone
+from harness import TETHER, free_ports, run, system, wait_gone
 from plugin_scene import shared_scene
 from scene import Fifo, SessionProcess, command_of, environment_of, is_alive
 from tether import SERVER
@@ -166,7 +166,7 @@ def test_F8_restart_takes_properties_that_have_changed(scene, change):
 def test_F8_A5_restart_with_another_command_is_refused_while_others_use_the_server(scene):
     server = scene.server("shared")
     pid, daemon = server.start(), server.daemon_pid()
-    with SessionProcess(server.directory + "/control.sock") as other:
+    with SessionProcess(system.endpoint(server.directory)) as other:
         server.set(command=[SERVER, "--say", "anew"])
         server.do("restart")
         assert "editor %d" % other.pid in server.expect("failed")["message"]
@@ -181,7 +181,7 @@ def test_F8_A5_restart_with_another_command_is_refused_while_others_use_the_serv
 def test_F8_A5_restart_on_other_ports_leaves_the_old_server_to_others(scene):
     server = scene.server("moved")
     pid, daemon = server.start(), server.daemon_pid()
-    with SessionProcess(server.directory + "/control.sock") as other:
+    with SessionProcess(system.endpoint(server.directory)) as other:
         server.http, server.ws = free_ports()
         server.set(http_port=server.http, ws_port=server.ws)
         server.do("restart")
@@ -214,7 +214,7 @@ def test_F8_a_server_that_is_not_the_built_in_one_is_not_knocked_at(scene, tmp_p
     server = scene.server("empty", command=())
     with Fifo(tmp_path / "told") as told:
         launched = run([TETHER, "launch", "--http-port", str(server.http), "--ws-port", str(server.ws), "--ready",
-                        "none", "--", sys.executable, "-S", "-E", "-c", DOORKEEPER, told.path],
+                        "none", "--", *system.command([sys.executable, "-S", "-E", "-c", DOORKEEPER, told.path])],
                        {"TETHER_STATE_DIR": scene.state_dir})
         assert launched.status == 0, launched.output
         server.do("start")

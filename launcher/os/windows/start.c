@@ -5,6 +5,8 @@
 
 #include "memory.h"
 
+enum { LINE_SIZE_MAX = 32767 }; /* of a command line, its end included */
+
 void line_put(struct line *line, wchar_t c, size_t times) {
     while (times-- > 0 && !line->failed) {
         if (line->used == line->room) {
@@ -180,7 +182,7 @@ int start_process(const struct start_spec *spec, PROCESS_INFORMATION *started) {
     struct inheritance inheritance;
     LPPROC_THREAD_ATTRIBUTE_LIST attributes;
     SIZE_T size = 0;
-    int rc = prepare(&inheritance, spec);
+    int rc = wcslen(spec->command_line) < LINE_SIZE_MAX ? prepare(&inheritance, spec) : UV_E2BIG;
     if (rc < 0)
         return rc;
     InitializeProcThreadAttributeList(NULL, 2, 0, &size);

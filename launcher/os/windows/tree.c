@@ -281,6 +281,8 @@ static int start_found(struct os_tree *tree, const struct os_tree_spec *spec,
 int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct error *err) {
     wchar_t *program, *command_line = NULL;
     int rc;
+    if (!spec->words || !spec->words[0] || !*spec->words[0])
+        return error_set(err, UV_EINVAL, "no server command is set; set the command to start");
     if (spec->listener_count > LISTENERS_MAX)
         return error_set(err, UV_EINVAL, "more than %d sockets to hand down to %s", LISTENERS_MAX,
                          spec->words[0]);
