@@ -96,6 +96,14 @@ class Fifo:
         line, self.data = self.data.split(b"\n", 1)
         return line.decode()
 
+    def rest(self):
+        """What was written and not looked at."""
+        try:
+            self.data += os.read(self.fd, 65536)
+        except BlockingIOError:
+            pass
+        return self.data
+
     def pids(self, count):
         """The pids at the beginning of the next lines."""
         return [int(self.line().split()[0]) for _ in range(count)]
