@@ -5,7 +5,7 @@ import os
 import random
 import time
 
-from harness import Process, free_ports
+from harness import Process, free_ports, system
 from plugin_scene import Scene
 from scene import Watched, wait_until
 from tether import SERVER, can_bind
@@ -25,17 +25,9 @@ AT_ONCE = 3
 LIMIT = 20.0  # seconds until all is gone: to stop the stubborn takes its grace, too
 
 
-def processes_with(state_dir):
+def all_of(state_dir):
     """Whatever was started with this state directory in its environment: all that an editor starts."""
-    found = []
-    for name in os.listdir("/proc"):
-        try:
-            with open("/proc/%s/environ" % name, "rb") as file:
-                if b"TETHER_STATE_DIR=" + state_dir.encode() + b"\0" in file.read():
-                    found.append(int(name))
-        except (OSError, ValueError):
-            pass  # it is gone, or no process
-    return found
+    return system.processes_with("TETHER_STATE_DIR", state_dir)
 
 
 def kill_at(moment, pause, folder):
@@ -55,7 +47,7 @@ def kill_at(moment, pause, folder):
         with Watched([pid]) as watched:
             scene.process.kill()
             dead = watched.wait()
-            wait_until(lambda: processes_with(state_dir) == [pid] or not processes_with(state_dir),
+            wait_until(lambda: all_of(state_dir) in ([pid], []),
                        "the end of all that the editor started", LIMIT)
         took = time.monotonic() - dead
         left = [file for _, _, files in os.walk(state_dir) for file in files

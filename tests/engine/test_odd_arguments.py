@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from harness import system
 from mcp_client import McpError
 from whole import OWN_TOOLS, Whole, until
 
@@ -12,8 +13,10 @@ from whole import OWN_TOOLS, Whole, until
 TOLD = ("SCRIPT ERROR: Parse Error", "SCRIPT ERROR: Compile Error", "Failed loading resource")
 SECRET = "a secret outside the project"
 OUTSIDE = ["/etc/passwd", "../secret.gd", "res://../secret.gd", "res://a/../../secret.gd", "res:///etc/passwd",
-           "user://secret.gd", "file:///etc/passwd", "res://out/secret.gd", "res://out/new.gd", "res://link.gd",
+           "user://secret.gd", "file:///etc/passwd", "res://out/secret.gd", "res://out/new.gd",
            "res://out/../out/secret.gd", "C:\\secret.gd", "res://..\\secret.gd", "\\\\host\\secret.gd"]
+if system.FILE_LINKS:
+    OUTSIDE.append("res://link.gd")
 
 
 def deep(levels):
@@ -71,8 +74,9 @@ class Odd:
             with open(path, "w") as file:
                 file.write("extends Node\n# %s\n" % SECRET)
         os.symlink(self.outside, self.whole.path("res://out"))
-        os.symlink(self.secret, self.whole.path("res://link.gd"))
-        os.symlink(os.path.join(self.outside, "none.tscn"), self.whole.path("res://link.tscn"))
+        if system.FILE_LINKS:
+            os.symlink(self.secret, self.whole.path("res://link.gd"))
+            os.symlink(os.path.join(self.outside, "none.tscn"), self.whole.path("res://link.tscn"))
         self.client = self.whole.client()
         self.tools = {name: tool["inputSchema"] for name, tool in self.client.tools().items() if name not in OWN_TOOLS}
         self.client.call("scene_new", path="res://main.tscn")

@@ -184,7 +184,6 @@ NOT_YET = [
     "engine/test_first_runs.py",
     "engine/test_moments.py",
     "engine/test_not_started.py",
-    "engine/test_odd_arguments.py",
     "engine/test_tools_screen.py",
     "engine/test_tools_trust.py",
     "mcp/test_clients.py",

@@ -24,6 +24,7 @@ ENGINE_NOISE = ()  # what this engine says beside that
 LIBRARY, LAUNCHER = "libtether.linux.editor.x86_64.so", "tether.linux.x86_64"  # in the addon
 OUTPUT_ENDS = True  # with the program that writes it, if that has started no other
 SHOW_ENVIRONMENT = ["/usr/bin/env"]
+FILE_LINKS = True  # whether programs see that a file is a link
 UNWAITED = ("Z",)  # the state of a process that has ended, as long as somebody could wait for it
 DEADLY = [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]  # what ends an editor at once, each in its own way
 END = "`kill"  # as people are told to
@@ -181,6 +182,19 @@ def environment_of(pid):
     with open("/proc/%d/environ" % pid, "rb") as file:
         entries = file.read().split(b"\0")
     return dict(entry.decode(errors="replace").split("=", 1) for entry in entries if b"=" in entry)
+
+
+def processes_with(name, value):
+    """Those that were started with this variable."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as file:
+                if ("%s=%s\0" % (name, value)).encode() in file.read():
+                    found.append(int(pid))
+        except OSError:
+            pass  # it is gone, or not ours
+    return found
 
 
 def command_of(pid):

@@ -29,6 +29,7 @@ ENGINE_NOISE = ("WARNING: Failed to initialize NavigationServer",)
 LIBRARY, LAUNCHER = "libtether.windows.editor.x86_64.dll", "tether.windows.x86_64.exe"
 OUTPUT_ENDS = False  # a daemon that was started meanwhile has been seen to hold it open, now and then
 SHOW_ENVIRONMENT = ["cmd.exe", "/c", "set"]
+FILE_LINKS = False  # Wine says of those of folders alone that they are links
 UNWAITED = ("X", "Z")  # it depends on who else still has it open
 DEADLY = [signal.SIGKILL]
 END = "`taskkill /f /pid"
@@ -351,6 +352,18 @@ def _words(*request, by=None):
 def environment_of(pid, by=None):
     """What the program was started with, as {name: value}."""
     return dict(entry.split("=", 1) for entry in _words("environment", pid, by=by) if not entry.startswith("="))
+
+
+def processes_with(name, value):
+    """Those that live and were started with this variable."""
+    found = []
+    for pid in _list():
+        try:
+            is_one = state_of(pid) == "R" and environment_of(pid).get(name) == native(value)
+        except (OSError, ValueError):
+            is_one = False  # it is gone meanwhile
+        found += [pid] * is_one
+    return found
 
 
 def command_of(pid):
