@@ -138,6 +138,17 @@ area_engine() {
     run_pytest engine
 }
 
+# What people install, made and tried.
+area_package() {
+    if ! zig_comes_for_this_machine; then
+        echo "package: the compilers for the other systems come for x86_64 only" >>"$SKIPS"
+        count 0 0 1
+        return
+    fi
+    check package "$ROOT/dev" package
+    run_pytest package
+}
+
 # Runs a command with Wine's settings: a prefix of our own, no display, no window of a debugger, and a
 # locale in which a file may have any name.
 with_wine() {
@@ -297,6 +308,7 @@ prepare_areas() {
         process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
         mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
         engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
+        package) tools+=("${TOOLS_PYTEST[@]}") ;;
         windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
