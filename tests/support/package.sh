@@ -1,3 +1,4 @@
+# shellcheck disable=SC2153 # BUILD, ROOT and SOURCES are set by dev
 # What ./dev package does: the addon for all systems in one zip; sourced by it.
 # shellcheck shell=bash
 
