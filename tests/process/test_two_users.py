@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import shutil
+import socket
 import stat
 import struct
 import tempfile
@@ -27,9 +28,11 @@ def is_nobody(uid):
 
 
 class User:
-    """Somebody with nothing but a number."""
+    """Somebody with nothing but a number, which no other test on this machine takes meanwhile."""
 
     def __init__(self, uid):
+        self.claim = socket.socket(socket.AF_UNIX)
+        self.claim.bind("\0tether-tests-user-%d" % uid)
         self.uid = uid
         self.place = "/tmp/tether-%d" % uid  # where his instances are, if he says nothing
         self.rights = {"user": uid, "group": uid, "extra_groups": []}
@@ -64,16 +67,28 @@ class OwnInstance(Instance):
         return super().launch(*options, **more)
 
 
+def take_users(count):
+    found, uid = [], HIGHEST
+    while len(found) < count:
+        try:
+            found += [User(uid)] if is_nobody(uid) else []
+        except OSError:  # another test has it
+            pass
+        uid -= 1
+    return found
+
+
 @pytest.fixture
 def users():
     if os.geteuid() != 0:
         pytest.skip("only root can be two other users")
-    found = [User(uid) for uid in range(HIGHEST, HIGHEST - 200, -1) if is_nobody(uid)][:2]
+    found = take_users(2)
     yield found
     for user in found:
         if os.path.islink(user.place) or os.path.isfile(user.place):
             os.unlink(user.place)
         shutil.rmtree(user.place, ignore_errors=True)
+        user.claim.close()
 
 
 @pytest.fixture
