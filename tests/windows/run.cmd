@@ -5,7 +5,8 @@ rem
 rem     tests\windows\run.cmd [FOLDER]
 rem
 rem FOLDER holds tether.exe and tests\wine, as build\windows.x86_64 does after
-rem `./dev build platform=windows`. Ports 8123 and 9623 are used, and no state of yours is touched.
+rem `./dev build platform=windows`. Ports 8123 and 9623 are used, unless PORTS
+rem says otherwise, and no state of yours is touched.
 setlocal
 set "BUILD=%~1"
 if "%BUILD%"=="" set "BUILD=%~dp0..\..\build\windows.x86_64"
@@ -15,7 +16,7 @@ set "SERVER=%BUILD%\tests\wine\programs\server.exe"
 set "RESULT=%CD%\tether-windows.txt"
 set "WORK=%TEMP%\tether-run-%RANDOM%"
 set "TETHER_STATE_DIR=%WORK%\state"
-set "PORTS=--http-port 8123 --ws-port 9623"
+if not defined PORTS set "PORTS=--http-port 8123 --ws-port 9623"
 set PASSED=0
 set FAILED=0
 if not exist "%TETHER%" (

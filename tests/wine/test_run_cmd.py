@@ -3,7 +3,7 @@ import os
 import re
 import subprocess
 
-from harness import LIMIT
+from harness import LIMIT, free_ports
 from wine import BUILT, WINE, windows_path
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -25,9 +25,10 @@ def test_G1_run_cmd_walks_through_the_commands(wine, tmp_path):
     os.link(os.path.join(BUILT, "tether.exe"), tmp_path / "built" / "tether.exe")
     for name in ("agent.exe", "server.exe"):
         os.link(os.path.join(BUILT, "tests/wine/programs", name), programs / name)
+    ports = "--http-port %d --ws-port %d" % tuple(free_ports())
     with open(tmp_path / "output", "w") as output:
         subprocess.run([WINE, "cmd", "/c", windows_path(SCRIPT), windows_path(tmp_path / "built")], cwd=tmp_path,
-                       env=dict(os.environ, **wine.env), stdin=subprocess.DEVNULL, stdout=output,
+                       env=dict(os.environ, PORTS=ports, **wine.env), stdin=subprocess.DEVNULL, stdout=output,
                        stderr=output, timeout=6 * LIMIT, check=False)
     result = (tmp_path / "tether-windows.txt").read_text(errors="replace")
     refused = [line for line in result.splitlines() if line.startswith("not ok")]
