@@ -1,4 +1,5 @@
 """H3, H4: the zip that people install, made by ./dev package before these tests run."""
+import calendar
 import hashlib
 import json
 import os
@@ -91,6 +92,13 @@ def test_H3_binaries_tell_nothing_of_where_they_were_made(contents):
     for name in PROGRAMS | LIBRARIES:
         for folder in {os.path.dirname(BUILD), os.path.expanduser("~/.cache")}:
             assert folder.encode() not in contents[name][1], name
+
+
+def test_H3_programs_of_windows_carry_the_time_of_the_commit(contents):
+    for name in (BIN + "tether.windows.x86_64.exe", BIN + "libtether.windows.editor.x86_64.dll"):
+        entry, data = contents[name]
+        made = struct.unpack_from("<I", data, struct.unpack_from("<I", data, 0x3C)[0] + 8)[0]
+        assert made // 2 == calendar.timegm(entry.date_time + (0, 0, 0)) // 2, name
 
 
 def test_H3_the_linux_launcher_needs_no_library_and_the_extension_an_old_one(contents):

@@ -204,6 +204,7 @@ def addon_files(options):
 def pack(options):
     version = read(os.path.join(options.root, "VERSION")).strip()
     stamp = int(git(options, "log", "-1", "--format=%ct"))
+    os.environ["SOURCE_DATE_EPOCH"] = str(stamp)  # for objcopy, which writes a time into programs of Windows
     out, work = os.path.join(options.build, "package"), os.path.join(options.build, "package.work")
     for folder in (out, work):
         shutil.rmtree(folder, ignore_errors=True)
