@@ -19,15 +19,30 @@ TOOLS_WINDOWS_ENGINE=(x86_64-w64-mingw32-g++-posix:g++-mingw-w64-x86-64-posix
 WINDOWS_ENGINE_SOURCES=("godot $WINDOWS_ENGINE_VERSION*" 'zlib *1.3*' 'libzstd 1.5.*' 'libpng1.6 1.6.*'
     'freetype 2.1*' 'pcre2 10.4*' 'mbedtls 3.6.*' 'brotli 1.*')
 
-# Sets WINDOWS_ENGINE to an editor that is there already: $GODOT_WINDOWS, or that of the cache.
+# Sets WINDOWS_ENGINE to an editor that is there already: $GODOT_WINDOWS, packed or not, or that of the
+# cache.
 look_for_windows_engine() {
     WINDOWS_ENGINE=
     if [ -n "${GODOT_WINDOWS:-}" ]; then
         [ -f "$GODOT_WINDOWS" ] || die "GODOT_WINDOWS=$GODOT_WINDOWS is not there; it is to be a Godot editor for Windows"
         WINDOWS_ENGINE=$(realpath "$GODOT_WINDOWS")
+        [[ $WINDOWS_ENGINE != *.tar.xz ]] || unpack_windows_engine
     elif [ -f "$WINDOWS_ENGINE_DIR/godot.exe" ]; then
         WINDOWS_ENGINE=$WINDOWS_ENGINE_DIR/godot.exe
     fi
+}
+
+# From the archive that WINDOWS_ENGINE is, in which it is in a folder.
+unpack_windows_engine() {
+    local folder=$BUILD/windows-editor
+    if [ ! "$folder/godot.exe" -nt "$WINDOWS_ENGINE" ]; then
+        need xz:xz-utils
+        rm -rf "$folder" "$folder.new"
+        mkdir -p "$folder.new"
+        tar -xJmf "$WINDOWS_ENGINE" -C "$folder.new" --strip-components=1
+        mv "$folder.new" "$folder"
+    fi
+    WINDOWS_ENGINE=$folder/godot.exe
 }
 
 find_windows_engine() {
