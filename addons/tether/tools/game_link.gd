@@ -25,20 +25,28 @@ var _dropped: int = 0
 var _begun: Dictionary[int, bool] = {}
 
 
-## The stack is asked for when a game is held; it is sent behind what the game said until then.
 func _setup_session(session_id: int) -> void:
+	var session: EditorDebuggerSession = get_session(session_id)
+	session.started.connect(_on_started.bind(session_id))
+	session.stopped.connect(_on_stopped.bind(session_id))
+	_begun[session_id] = session.is_active()
+	if session.is_active():
+		_listen(session_id)
+
+
+## Finds the session's debugger among all of the editor's nodes, which takes too long to be done before
+## there is a game. The stack is asked for when a game is held; it is sent behind what the game said until
+## then.
+func _listen(session_id: int) -> void:
 	var debuggers: Array[Node] = EditorInterface.get_base_control().find_children("*", "ScriptEditorDebugger", true, false)
-	if session_id < debuggers.size():
+	if session_id < debuggers.size() and not debuggers[session_id].is_connected(&"output", _on_output):
 		debuggers[session_id].connect(&"breaked", _on_breaked.bind(session_id))
 		debuggers[session_id].connect(&"stack_dump", _on_stack_dump.bind(session_id))
 		debuggers[session_id].connect(&"output", _on_output)
-		var session: EditorDebuggerSession = get_session(session_id)
-		_begun[session_id] = session.is_active()
-		session.started.connect(_on_started.bind(session_id))
-		session.stopped.connect(_on_stopped.bind(session_id))
 
 
 func _on_started(session_id: int) -> void:
+	_listen(session_id)
 	if not has_game():
 		_lines.clear()
 		_dropped = 0
