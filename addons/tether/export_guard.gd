@@ -12,11 +12,13 @@ const SETTINGS: String = "tether/"
 const ENABLED: String = "editor_plugins/enabled"
 const EXTENSION_LIST: String = "res://.godot/extension_list.cfg"
 const UID_CACHE: String = "res://.godot/uid_cache.bin"
+const PROJECT: String = "res://project.godot"
 
 static var _is_installed: bool = false
 
 var _settings: Dictionary[String, Array] = {} # what was taken out: value and order
 var _caches: Dictionary[String, Array] = {} # the bytes before, and those without us
+var _saved_lines: PackedStringArray # of the project's file, those that tell of us
 
 
 ## Adds this to the editor's export plugins, once.
@@ -36,6 +38,7 @@ func _get_name() -> String:
 
 func _export_begin(_features: PackedStringArray, _is_debug: bool, _path: String, _flags: int) -> void:
 	_restore() # should an export have had no end
+	_saved_lines = _lines_of_ours()
 	for property: Dictionary in ProjectSettings.get_property_list():
 		var name: String = property["name"]
 		if name.begins_with(SETTINGS) and ProjectSettings.property_can_revert(name):
@@ -44,8 +47,13 @@ func _export_begin(_features: PackedStringArray, _is_debug: bool, _path: String,
 	var others: PackedStringArray = Array(enabled).filter(_is_not_ours)
 	if others != enabled:
 		_replace_setting(ENABLED, others if others else null)
-	_replace_cache(EXTENSION_LIST, _list_without_us)
-	_replace_cache(UID_CACHE, _uids_without_us)
+	var stuck: PackedStringArray = []
+	for cache: Array in [[EXTENSION_LIST, _list_without_us], [UID_CACHE, _uids_without_us]]:
+		if not _replace_cache(cache[0], cache[1]):
+			stuck.append(cache[0])
+	if stuck:
+		push_warning("Tether: cannot write ", " and ".join(stuck), ", so the game names files of the addon, ",
+				"which it has not. Look who may write there, and export again.")
 
 
 func _export_file(path: String, _type: String, _features: PackedStringArray) -> void:
@@ -61,6 +69,9 @@ func _restore() -> void:
 	for name: String in _settings:
 		ProjectSettings.set_setting(name, _settings[name][0])
 		ProjectSettings.set_order(name, _settings[name][1])
+	# Who saved them meanwhile, saved them without ours.
+	if _settings and _lines_of_ours() != _saved_lines and ProjectSettings.save() != OK:
+		push_error("Tether: cannot write ", PROJECT, ", which lost Tether's settings. Save the project's settings.")
 	_settings.clear()
 	for path: String in _caches:
 		# Whoever wrote it since knows better.
@@ -78,13 +89,23 @@ func _replace_setting(name: String, value: Variant) -> void:
 	ProjectSettings.set_setting(name, value)
 
 
-func _replace_cache(path: String, without_us: Callable) -> void:
+static func _lines_of_ours() -> PackedStringArray:
+	return Array(FileAccess.get_file_as_string(PROJECT).split("\n")).filter(
+			func(line: String) -> bool: return line == "[tether]" or ADDON in line)
+
+
+## Whether it is without us now.
+func _replace_cache(path: String, without_us: Callable) -> bool:
 	if not FileAccess.file_exists(path):
-		return
+		return true
 	var before: PackedByteArray = FileAccess.get_file_as_bytes(path)
 	var after: PackedByteArray = without_us.call(before)
-	if after != before and _write(path, after):
-		_caches[path] = [before, after]
+	if after == before:
+		return true
+	if not _write(path, after):
+		return false
+	_caches[path] = [before, after]
+	return true
 
 
 ## In one step, so that nobody finds half a file; without bytes there is none.

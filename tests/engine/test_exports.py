@@ -28,6 +28,28 @@ server/forgotten="yes"
 """
 OTHER = '@tool\nextends EditorPlugin\n'
 OTHER_CFG = '[plugin]\nname="Other"\ndescription=""\nauthor=""\nversion="1"\nscript="plugin.gd"\n'
+SAVER = """@tool
+extends EditorPlugin
+
+
+class Saver extends EditorExportPlugin:
+	func _get_name() -> String:
+		return "Saver"
+
+	func _export_begin(_features: PackedStringArray, _is_debug: bool, _path: String, _flags: int) -> void:
+		print("saved: ", ProjectSettings.has_setting("tether/server/forgotten"), " ", ProjectSettings.save())
+
+
+var saver: Saver = Saver.new()
+
+
+func _enter_tree() -> void:
+	add_export_plugin(saver)
+
+
+func _exit_tree() -> void:
+	remove_export_plugin(saver)
+"""
 HERO = "class_name Hero\nextends Node\n"
 GAME = 'extends Node\n\nfunc _ready() -> void:\n\tprint("the game runs")\n\tget_tree().quit()\n'
 SCENE = ('[gd_scene load_steps=2 format=3]\n\n[ext_resource type="Script" path="res://game.gd" id="1"]\n\n'
@@ -55,11 +77,13 @@ def make_project(folder, tether):
             file.write("uid://dtether%d\n" % number)
 
 
-def engine(folder, *arguments):
+def engine(folder, *arguments, complaints=()):
     with Process([editor.ENGINE, "--headless", "--path", folder, *arguments],
                  editor.system.home(folder + ".home")) as run:
         assert run.wait(editor.START_LIMIT) == 0, run.output
-        assert editor.complaints(run.output) == [], run.output
+        assert len(editor.complaints(run.output)) == len(complaints), run.output
+        for line, words in zip(editor.complaints(run.output), complaints):
+            assert words in line
         return run.output
 
 
@@ -118,6 +142,32 @@ def test_H2_pack_is_that_of_the_project_without_the_addon(tmp_path, without, plu
     assert read(folder + "/project.godot") == before
     output = engine(str(tmp_path), "--main-pack", pack)
     assert "the game runs" in output and "ether" not in output
+
+
+def test_H2_settings_that_somebody_saves_meanwhile_keep_ours(tmp_path):
+    """As another plugin may, in the middle of the export, when ours are not there."""
+    folder, pack = str(tmp_path / "p"), str(tmp_path / "game.pck")
+    make_project(folder, "enabled")
+    with open(folder + "/addons/other/plugin.gd", "w") as file:
+        file.write(SAVER)
+    assert "saved: false 0" in engine(folder, "--export-pack", "Linux", pack)
+    lines = read(folder + "/project.godot").decode().splitlines()
+    for line in MORE % '"res://addons/other/plugin.cfg", "res://addons/tether/plugin.cfg"', OURS:
+        assert set(line.split("\n")) <= set(lines), lines
+    assert b"ether" not in read(pack)
+
+
+def test_H2_cache_that_cannot_be_written_is_told_of_in_a_line(tmp_path):
+    folder, pack = str(tmp_path / "p"), str(tmp_path / "game.pck")
+    make_project(folder, "enabled")
+    engine(folder, "--export-pack", "Linux", pack)
+    before = read(pack)
+    os.mkdir(folder + "/.godot/uid_cache.bin.tether")  # where the new one would be written
+    engine(folder, "--export-pack", "Linux", pack,
+           complaints=["Tether: cannot write res://.godot/uid_cache.bin, so the game names files of the addon"])
+    os.rmdir(folder + "/.godot/uid_cache.bin.tether")
+    engine(folder, "--export-pack", "Linux", pack)
+    assert read(pack) == before
 
 
 def test_H2_project_whose_addon_was_deleted_opens_without_harm(tmp_path):
