@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "nearest.h"
 #include "os/os.h"
+#include "os/os_spawn.h"
 #include "protocol/version.h"
 #include "readable.h"
 
@@ -137,8 +138,7 @@ struct own_server {
 /* It always runs on sockets that the daemon holds, so that a restart refuses nobody. */
 static int take_own_server(struct options *options, struct own_server *own, char **words,
                            struct error *err) {
-    size_t size = sizeof own->path;
-    int rc = uv_exepath(own->path, &size);
+    int rc = os_own_program(own->path, sizeof own->path);
     while (*words && words[1])
         words++;
     if (*words && strcmp(*words, "--") == 0)

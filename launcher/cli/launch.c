@@ -88,7 +88,6 @@ static int spawn_daemon(const struct options *options, os_handle lock, os_handle
     const os_handle handed[] = {lock, result};
     struct options told = *options;
     char self[OS_PATH_MAX];
-    size_t size = sizeof self;
     struct text_list words = {0}, environment = {0};
     struct os_spawn_spec spec = {.path = self,
                                  .output = OS_NO_HANDLE,
@@ -96,7 +95,7 @@ static int spawn_daemon(const struct options *options, os_handle lock, os_handle
                                  .handed_count = sizeof handed / sizeof handed[0],
                                  .detached = true};
     struct os_child child = {0};
-    int rc = uv_exepath(self, &size);
+    int rc = os_own_program(self, sizeof self);
     told.lock_handle = lock;
     told.result_handle = result;
     text_list_add(&words, "tether");

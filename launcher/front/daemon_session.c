@@ -78,8 +78,7 @@ static void launch_words(const struct daemon_session *session, struct text_list 
 static void begin_launch(struct daemon_session *session) {
     struct text_list words = {0}, environment = {0};
     char self[OS_PATH_MAX], text[128];
-    size_t size = sizeof self;
-    int rc = uv_exepath(self, &size);
+    int rc = os_own_program(self, sizeof self);
     session->phase = SESSION_LAUNCHING;
     session->ready = session->in_doubt = false;
     session->server = SERVER_UNKNOWN;

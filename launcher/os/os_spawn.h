@@ -25,8 +25,13 @@ struct os_child {
 };
 
 /* Starts it. A program of ours that lost its execute permission, as files from a zip do, gets it
- * back. A child that is not detached is to be finished; for a detached one `child` may be NULL. */
+ * back; where that cannot be, as in a place that is read-only, a copy in memory is started. A child
+ * that is not detached is to be finished; for a detached one `child` may be NULL. */
 int os_spawn(struct os_child *child, const struct os_spawn_spec *spec);
+
+/* The path of the program that this process runs, or of what an update has put in its place. Good
+ * for os_spawn, and for a server's command. */
+int os_own_program(char *out, size_t size);
 
 /* Collects a child whose output has ended, or that should end now: it is then killed first. Also
  * accepts one that was never started. */

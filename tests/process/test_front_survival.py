@@ -2,11 +2,13 @@
 fatal, what is safe to repeat is served again, and no request hangs."""
 import os
 import queue
+import shutil
 
 import pytest
 
 from front import MODERN, STUB, Scene, text_of
-from harness import LIMIT, kill, wait_gone
+from harness import LIMIT, TETHER, kill, system, wait_gone
+from scene import NEWER
 
 
 @pytest.fixture
@@ -97,6 +99,21 @@ def test_E6_the_killed_daemon_is_replaced_and_the_session_goes_on(scene):
     assert after["daemon"]["pid"] != before["daemon"]["pid"]
     assert after["server"]["pid"] != before["server"]["pid"]
     assert after["owner"]["pid"] == front.pid and after["sessions"][0]["role"] == "front"
+
+
+def test_E6_an_update_of_the_program_is_taken_by_the_next_start(scene, tmp_path):
+    """The front itself goes on with what it was started from, in whose place another file is."""
+    program = str(tmp_path / "tether")
+    shutil.copy(system.local(TETHER), program)
+    scene.instance.program = system.native(program)
+    front = begin(scene)
+    before = scene.status()
+    shutil.copy(system.local(NEWER), program + ".new")
+    os.replace(program + ".new", program)
+    kill(before["daemon"]["pid"])
+    wait_gone(before["server"]["pid"])
+    assert text_of(front.call("echo")) == "{}"
+    assert scene.status()["version"] == "99.0.0" != before["version"]
 
 
 def test_E6_many_in_flight_when_the_server_dies_each_have_one_end(scene):

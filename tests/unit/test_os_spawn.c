@@ -98,6 +98,38 @@ static void test_what_cannot_be_started(void **state) {
     os_child_finish(&child, true); /* and nobody is killed */
 }
 
+/* A copy of a program that nobody may execute, as root would not dare to change it: another's. */
+static void test_permission_that_cannot_be_given_back(void **state) {
+    struct unit_dir dir;
+    struct shell shell;
+    struct os_child child;
+    struct stat info;
+    os_handle reading, writing;
+    char path[80], command[512], said[512];
+    (void)state;
+    if (geteuid() != 0)
+        unit_skip("only root can have a file of another user's");
+    unit_dir_init(&dir);
+    snprintf(path, sizeof path, "%s/sh", dir.path);
+    snprintf(command, sizeof command, "cp /bin/sh %s && chmod 644 %s && chown 1 %s", path, path,
+             path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(os_pipe(&reading, &writing), 0);
+    shell_prepare(&shell, writing);
+    shell.spec.path = path;
+    snprintf(shell.script, sizeof shell.script,
+             "echo \"$COLOUR\"; readlink /proc/$$/fd/* | grep -c memfd");
+    assert_int_equal(os_spawn(&child, &shell.spec), 0);
+    os_handle_close(&writing);
+    read_all(reading, said, sizeof said);
+    os_child_finish(&child, false);
+    os_handle_close(&reading);
+    assert_string_equal(said, "teal\n0\n"); /* and the copy is not open in it */
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0644);
+    unit_dir_finish(&dir);
+}
+
 static int body_keep(const struct unit_line *line, void *arg) {
     const os_handle kept[] = {40, 44};
     (void)line;
@@ -121,6 +153,7 @@ int main(void) {
         UNIT_TEST(test_handles_are_handed_down),
         UNIT_TEST(test_detached_has_a_session_of_its_own),
         UNIT_TEST(test_what_cannot_be_started),
+        UNIT_TEST(test_permission_that_cannot_be_given_back),
         UNIT_TEST(test_only_some_are_kept),
     };
     return cmocka_run_group_tests_name("os spawn", tests, NULL, NULL);

@@ -42,6 +42,9 @@ void posix_close_but(int first, const os_handle *kept, size_t count);
 /* posix_close_from by trying every number there may be. */
 void posix_close_numbers(int first);
 
+/* Copies a program into memory. Returns a descriptor by which it can be executed, or -errno. */
+int posix_program_copy(const char *path);
+
 /* Splits what waitpid() returned. */
 struct os_exit posix_exit_of(int status);
 

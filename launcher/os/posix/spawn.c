@@ -2,14 +2,18 @@
  * child's environment is a block of its own: no setenv, which would race with every other thread's
  * getenv. The child is collected by its pid, without a handler for SIGCHLD. */
 #include "os/os_spawn.h"
+#include "posix.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <uv.h>
 
 static int set_attributes(posix_spawnattr_t *attributes, bool detached) {
     short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
@@ -57,20 +61,49 @@ static int spawn_once(pid_t *pid, const struct os_spawn_spec *spec) {
     return -rc;
 }
 
-/* Gives a regular file of ours the execute permission it has lost. */
-static bool make_executable(const char *path) {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
-           !(info.st_mode & S_IXUSR) && chmod(path, (info.st_mode & 07777) | S_IXUSR) == 0;
+/* Gives a file of ours the execute permission back. */
+static bool make_executable(const char *path, const struct stat *info) {
+    return info->st_uid == geteuid() && chmod(path, (info->st_mode & 07777) | S_IXUSR) == 0;
 }
 
+static int spawn_copy(pid_t *pid, const struct os_spawn_spec *spec) {
+    char path[32];
+    struct os_spawn_spec copied = *spec;
+    int fd = posix_program_copy(spec->path), rc;
+    if (fd < 0)
+        return -EACCES; /* why it came to this says more */
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    copied.path = path;
+    rc = spawn_once(pid, &copied);
+    close(fd);
+    return rc;
+}
+
+/* What somebody may execute, and not we, stays so. */
 int os_spawn(struct os_child *child, const struct os_spawn_spec *spec) {
+    struct stat info;
     pid_t pid = 0;
     int rc = spawn_once(&pid, spec);
-    if (rc == -EACCES && make_executable(spec->path))
-        rc = spawn_once(&pid, spec);
+    if (rc == -EACCES && stat(spec->path, &info) == 0 && S_ISREG(info.st_mode) &&
+        !(info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)))
+        rc = make_executable(spec->path, &info) ? spawn_once(&pid, spec) : spawn_copy(&pid, spec);
     if (child)
         *child = (struct os_child){rc < 0 ? 0 : pid, OS_NO_HANDLE};
+    return rc;
+}
+
+/* The kernel marks a path at which the file is not any more: another one may be, put there by an
+ * update. Without one, the running program itself can be executed again. */
+int os_own_program(char *out, size_t size) {
+    static const char gone[] = " (deleted)";
+    size_t length = size, mark = sizeof gone - 1;
+    int rc = uv_exepath(out, &length);
+    if (rc == 0 && length > mark && strcmp(out + length - mark, gone) == 0 &&
+        access(out, F_OK) < 0) {
+        out[length - mark] = 0;
+        if (access(out, X_OK) < 0)
+            snprintf(out, size, "/proc/self/exe");
+    }
     return rc;
 }
 

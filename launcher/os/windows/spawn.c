@@ -112,3 +112,8 @@ void os_handles_keep(const os_handle *kept, size_t count) {
     (void)kept;
     (void)count;
 }
+
+/* By its name: what an update renames is found by the next start (sweep_old). */
+int os_own_program(char *out, size_t size) {
+    return uv_exepath(out, &size);
+}
