@@ -87,6 +87,16 @@ for label: Node in help.find_children("*", "RichTextLabel", true, false):
 	found += (label as RichTextLabel).get_parsed_text()
 return found'''
 
+# An editor with a window makes the help of a project's scripts on a thread if there is none yet, and crashes if it ends
+# before that (godot#122158). So there is one.
+SCRIPT_HELP = '''extends SceneTree
+
+func _initialize() -> void:
+	var help: Resource = Resource.new()
+	help.set_meta("classes", [])
+	quit(ResourceSaver.save(help, "res://.godot/editor/editor_script_doc_cache.res"))
+'''
+
 
 @pytest.fixture
 def display():
@@ -132,9 +142,12 @@ def test_A1_A10_H1_editor_with_a_window_has_its_server_unasked_and_the_help_of_i
     folder = make_project(str(tmp_path / "scene"), ("driver", "subject"))
     env = {"TETHER_HEADLESS": "", "DISPLAY": display,
            "SUBJECT": json.dumps({"command": [SERVER], "http_port": ports[0], "ws_port": ports[1]})}
-    with Process([editor.ENGINE, "--headless", "--path", folder, "--import"],
-                 dict(env, **editor.system.home(folder + ".home"))) as run:
-        assert run.wait(editor.START_LIMIT) == 0, run.output
+    with open(os.path.join(folder, "script_help.gd"), "w") as file:
+        file.write(SCRIPT_HELP)
+    for arguments in (["--import"], ["-s", "res://script_help.gd"]):
+        with Process([editor.ENGINE, "--headless", "--path", folder, *arguments],
+                     dict(env, **editor.system.home(folder + ".home"))) as run:
+            assert run.wait(editor.START_LIMIT) == 0, run.output
     with Scene(folder, state_dir, ("driver", "subject"), env, command=with_window, arguments=()) as scene:
         subject = scene.subject(ports)
         subject.wait_state("ready")
