@@ -322,6 +322,9 @@ prepare_areas() {
             cmd_build platform=windows
             ;;
         esac
+        case $area in
+        arm64) prepare_arm64 ;;
+        esac
     done
 }
 

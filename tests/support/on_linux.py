@@ -13,15 +13,17 @@ import time
 
 BUILD = os.environ["TETHER_BUILD"]
 TETHER = os.environ.get("TETHER_PROGRAM") or os.path.join(BUILD, "tether")
-BUILT = os.path.join(BUILD, "linux." + os.uname().machine)
+PROCESSOR = {"aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)  # as Godot names it
+BUILT = os.path.join(BUILD, "linux." + PROCESSOR)
 PROGRAMS = os.path.join(BUILT, "tests/programs")
 SERVER = os.path.join(BUILT, "tests/programs/server")
 NEWER = os.path.join(BUILT, "tests/tether-newer")
+UNCERTAIN = os.path.join(BUILT, "tests/tether-uncertain")
 IDLE = ["sleep", "1000"]  # a program that does nothing
 HOLDER = None  # one that holds sessions, if it is to be another
 ENGINE = os.environ.get("TETHER_ENGINE", "")
 ENGINE_NOISE = ()  # what this engine says beside that
-LIBRARY, LAUNCHER = "libtether.linux.editor.x86_64.so", "tether.linux.x86_64"  # in the addon
+LIBRARY, LAUNCHER = "libtether.linux.editor.%s.so" % PROCESSOR, "tether.linux." + PROCESSOR  # in the addon
 OUTPUT_ENDS = True  # with the program that writes it, if that has started no other
 SHOW_ENVIRONMENT = ["/usr/bin/env"]
 FILE_LINKS = True  # whether programs see that a file is a link

@@ -7,10 +7,11 @@ import select
 import sys
 import time
 
-from harness import BUILD, IS_WINDOWS, LIMIT, Process, children_of, describe, kill, reap_adopted, system, wait_gone
+import on_linux
+from harness import IS_WINDOWS, LIMIT, Process, children_of, describe, kill, reap_adopted, system, wait_gone
 
 NEWER = system.NEWER
-PROBE = os.path.join(BUILD, "linux." + os.uname().machine, "tests/programs/probe")
+PROBE = os.path.join(on_linux.BUILT, "tests/programs/probe")
 environment_of, command_of, state_of = system.environment_of, system.command_of, system.state_of
 Watched, cpu_seconds, wakeups = system.Watched, system.cpu_seconds, system.wakeups
 descendants_of = system.descendants_of

@@ -359,8 +359,8 @@ static void test_text_that_is_none(void **state) {
                            "\x80",
                            "a\xe2\x82",
                            "\xe2\x82\x41",
-                           "12345678\xe2\x82\xac"
-                           "1234567\xf8"};
+                           ("12345678\xe2\x82\xac"
+                            "1234567\xf8")};
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct stream stream = {0};

@@ -15,7 +15,8 @@ struct watch {
     bool was_said_goodbye;
 };
 
-static void broken(struct watch *w, int rule, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void broken(struct watch *w, int rule,
+                                                         const char *format, ...) {
     va_list args;
     if (w->verdict->rule)
         return;
