@@ -26,7 +26,8 @@ const struct cli_command commands[] = {
      "survives the loss of the server, and ends with its client. The server belongs to it, unless\n"
      "--owner-pid names another owner, and ends with it, once nobody else uses it.\n",
      STARTS, command_mcp, NULL},
-    {"status", "show what runs, for whom, and why it is still alive", "[--json] [--watch]",
+    {"status", "show what runs, for whom, and why it is still alive",
+     "[--json] [--watch | --check]",
      "With --watch a terminal is drawn over at every change; elsewhere each is added below.\n"
      "Exit code 5: nothing runs (with --json: `state` is null); then it tells how the last run "
      "ended.\n",

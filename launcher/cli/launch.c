@@ -210,7 +210,7 @@ static enum outcome start(struct launch *launch, os_handle lock) {
     int64_t pid = 0;
     bool answers;
     int rc;
-    if (options_check_owner(&launch->options, &err) < 0) {
+    if (options_check_start(&launch->options, &err) < 0) {
         os_handle_close(&lock);
         return give_up(launch, EXIT_FAILED, err.message);
     }

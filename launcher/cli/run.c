@@ -8,7 +8,7 @@ int command_run(const struct options *options) {
     struct options attempt = *options;
     struct error err = {0};
     int code;
-    if (options_check_owner(options, &err) < 0)
+    if (options_check_start(options, &err) < 0)
         return exit_failing(EXIT_FAILED, &err);
     do
         code = daemon_run(&attempt, true);

@@ -173,6 +173,8 @@ int command_status(const struct options *options) {
     }
     screen = options->watch && !options->json && terminal_is_there() ? &terminal : NULL;
     print_state(options, state, screen);
+    if (options->check && message_state(state) != SERVER_READY)
+        code = EXIT_NOT_READY;
     if (options->watch)
         code = watch(options, client, screen);
     buffer_finish(&terminal);

@@ -8,7 +8,10 @@
 #include <uv.h>
 
 #include "nearest.h"
+#include "os/os_tree.h"
 #include "readable.h"
+
+#define UNCERTAIN "TETHER_UNCERTAIN_TREE"
 
 enum { PAIRS_MOST = 100 };
 
@@ -166,6 +169,8 @@ static const struct flag flags[] = {
      SCOPE_START, true, .set = set_watchdog},
     {"json", "one line of JSON, for programs", NULL, NULL, SCOPE_JSON, SWITCH(json)},
     {"watch", "stay, and show every change", NULL, NULL, SCOPE_WATCH, SWITCH(watch)},
+    {"check", "tell by the exit code whether the server is ready: 4 if not", NULL, NULL,
+     SCOPE_WATCH, SWITCH(check)},
     {"force", "also while editors use the server", NULL, NULL, SCOPE_FORCE, SWITCH(force)},
     {"follow", "stay, and print new lines as they come (-f)", NULL, NULL, SCOPE_LOGS,
      SWITCH(follow)},
@@ -390,9 +395,23 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
     return rc;
 }
 
-int options_check_owner(const struct options *options, struct error *err) {
+/* Tether's own server starts nothing and ends with its input, so that one cannot get away. */
+static int check_promise(const struct options *options, struct error *err) {
+    const char *accepted = os_variable(UNCERTAIN);
+    if (os_tree_is_certain || options->builtin || (accepted && accepted[0] && !is_off(accepted)))
+        return 0;
+    return error_set(err, UV_ENOTSUP,
+                     "on this system nobody can promise that all of what %.200s starts ends with "
+                     "it, so it is not started; set " UNCERTAIN "=on to do without the promise",
+                     options->command[0]);
+}
+
+int options_check_start(const struct options *options, struct error *err) {
     const struct os_identity *owner = &options->owner;
     struct os_identity now;
+    int rc = check_promise(options, err);
+    if (rc < 0)
+        return rc;
     if (owner->pid == 0 || os_liveness(owner) != OS_DEAD)
         return 0;
     if (owner->start != 0 && os_identity_of(owner->pid, &now) == 0 && now.start != owner->start)

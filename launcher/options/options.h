@@ -32,7 +32,7 @@ enum option_scope {
     SCOPE_INSTANCE = 1, /* which instance is meant */
     SCOPE_START = 2,    /* how to start a server */
     SCOPE_JSON = 4,
-    SCOPE_WATCH = 8,
+    SCOPE_WATCH = 8, /* how to look */
     SCOPE_FORCE = 16,
     SCOPE_LOGS = 32,
     SCOPE_DAEMON = 64, /* what `launch` tells `daemon` */
@@ -57,7 +57,7 @@ struct options {
     struct lifecycle_config config;
     const char *state_dir; /* TETHER_STATE_DIR, or NULL */
 
-    bool json, watch, force, follow;
+    bool json, watch, check, force, follow;
     int64_t line_count;
     int64_t lock_handle, result_handle; /* SCOPE_DAEMON; -1: none */
 };
@@ -67,10 +67,10 @@ struct options {
 int options_parse(struct options *options, unsigned scopes, char **arguments, FILE *warnings,
                   struct error *err);
 
-/* Looks at the owner before anything is started for it. UV_ESRCH, with the error: it is certainly
- * dead, and a server for it would end at once. 0: it lives, cannot be looked at, or there is none.
- */
-int options_check_owner(const struct options *options, struct error *err);
+/* Looked at before anything is started. UV_ESRCH, with the error: the owner is certainly dead, and
+ * a server for it would end at once. UV_ENOTSUP: this system cannot end all that the command may
+ * start, and nobody has said that this does not matter. */
+int options_check_start(const struct options *options, struct error *err);
 
 /* The name of the instance, "8000-9500". */
 void options_instance(const struct options *options, char out[OPTIONS_INSTANCE_MAX]);

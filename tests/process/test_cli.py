@@ -8,7 +8,7 @@ import pytest
 
 from harness import LIMIT, TETHER, run, run_apart, system
 from scene import wait_until
-from tether import Instance
+from tether import SERVER, Instance
 
 
 def test_version_is_one_line():
@@ -58,6 +58,19 @@ def test_status_as_json_is_json_also_where_nothing_runs(state_dir):
     state = json.loads(result.stdout)
     assert result.returncode == 5 and state["state"] is None and state["instance"] == "8123-9500"
     assert state["message"] in result.stderr
+
+
+def test_F11_status_tells_by_its_exit_code_whether_the_server_is_ready(state_dir):
+    """For those that ask a container how it is."""
+    it = Instance(state_dir, "--ready-timeout-ms", 0)
+    assert it.cli("status", "--check").status == 5
+    for options, code in (["--never-ready"], 4), ([], 0):
+        with it.run(command=[SERVER] + options) as process:
+            process.expect("server started" if code else "server ready")
+            assert it.cli("status", "--check").status == code
+            assert it.cli("status").status == 0
+            assert it.cli("stop").status == 0
+            assert process.wait() == 0
 
 
 def test_a_failed_start_tells_its_reason_once(state_dir):

@@ -16,7 +16,11 @@ enum {
     HELD_MS = 4000,     /* in which the guard ends the tree, or is held up by somebody */
 };
 
-const bool os_tree_is_certain = true;
+#ifndef TREE_IS_CERTAIN /* but in a test of what is said where it is not */
+#define TREE_IS_CERTAIN true
+#endif
+
+const bool os_tree_is_certain = TREE_IS_CERTAIN;
 
 /* Handles of the loop are closed by it later, so the one that changes from run to run lives apart.
  */

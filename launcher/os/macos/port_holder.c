@@ -5,6 +5,7 @@
 
 struct hunt {
     uint16_t port;
+    int64_t last; /* who was counted; each has its sockets in a row */
     struct os_port_holder *holder;
 };
 
@@ -20,8 +21,9 @@ static bool consider(const struct tcp_socket *socket, void *arg) {
         *holder = (struct os_port_holder){.listening = true};
     if (holder->count == 0 || identity.start < holder->identity.start)
         holder->identity = identity;
-    if (holder->count == 0 || identity.pid != holder->identity.pid)
+    if (holder->count == 0 || identity.pid != hunt->last)
         holder->count++;
+    hunt->last = identity.pid;
     return true;
 }
 
