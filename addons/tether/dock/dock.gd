@@ -16,11 +16,16 @@ const LogPanel: GDScript = preload("log_panel.gd")
 const ClientsPanel: GDScript = preload("clients_panel.gd")
 
 const TITLE: String = "Tether"
+## Read as it is: the engine imports no picture of ours, so that it leaves nothing in this folder.
+const ICON: String = "res://addons/tether/images/icon.svg"
+const ICON_SCALE: float = 0.125 # as large as the editor's own
 ## From this width on, in unscaled pixels, log and clients stand beside the state.
 const WIDE: float = 620.0
 ## What the wide form needs for all that matters, in unscaled pixels.
 const WIDE_HEIGHT: float = 270.0
+
 var _control: TetherControl
+var _icon: Texture2D = _load_icon()
 var _frame: Control # the engine's dock around this one, where the engine has that
 var _ring: LogRing
 var _columns: BoxContainer # null until all is made
@@ -177,12 +182,21 @@ func _set_wide(is_wide: bool) -> void:
 	_facts.visible = true if is_wide else _tabs.current_tab == 0
 
 
-## The tab tells how it is: by an icon, and by a colour if something is wrong.
+static func _load_icon() -> Texture2D:
+	var icon: Image = Image.new()
+	var size: float = ICON_SCALE * EditorInterface.get_editor_scale()
+	if icon.load_svg_from_string(FileAccess.get_file_as_string(ICON), size) != OK:
+		return null
+	return ImageTexture.create_from_image(icon)
+
+
+## The tab tells how it is: by an icon, which is Tether's if all is well, and by a colour if something is wrong.
 func _show_on_tab() -> void:
 	if _frame == null:
 		return
 	var tone: Words.Tone = Words.tone(_control.get_state())
-	_frame.set("dock_icon", get_theme_icon(StatusPanel.ICONS[tone], &"EditorIcons"))
+	_frame.set("dock_icon", _icon if tone == Words.Tone.GOOD and _icon != null
+			else get_theme_icon(StatusPanel.ICONS[tone], &"EditorIcons"))
 	_frame.set("title_color", get_theme_color(StatusPanel.COLORS[tone], &"Editor")
 			if tone in [Words.Tone.BAD, Words.Tone.WARNING] else Color(0, 0, 0, 0)) # 0: the theme's own
 
