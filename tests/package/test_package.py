@@ -1,43 +1,23 @@
-"""H3, H4: the zip that people install, made by ./dev package before these tests run."""
+"""H3: the zip that people install, made by ./dev package before these tests run."""
 import calendar
 import hashlib
 import json
 import os
 import re
-import shutil
 import struct
 import zipfile
 
 import pytest
 
-import editor
-from harness import BUILD, Process, end_strays, free_ports, run
-from scene import kill, wait_until
+from harness import BUILD
+from installed import BIN, FOLDER, package
 
-FOLDER = os.path.join(BUILD, "package")
-BIN = "addons/tether/bin/"
 MOST = 12 * 1024 * 1024
 PROGRAMS = {BIN + "tether.linux.x86_64", BIN + "tether.linux.arm64", BIN + "tether.windows.x86_64.exe", BIN + "tether.macos"}
 LIBRARIES = {BIN + "libtether.linux.editor.x86_64.so", BIN + "libtether.linux.editor.arm64.so",
              BIN + "libtether.windows.editor.x86_64.dll",
              BIN + "libtether.macos.editor.framework/libtether.macos.editor"}
 OURS = BIN + "tether.linux.x86_64"
-SETTINGS = """config_version=5
-
-[application]
-
-config/name="Installed"
-
-[editor_plugins]
-
-enabled=PackedStringArray("res://addons/tether/plugin.cfg")
-"""
-
-
-def package():
-    names = [name for name in os.listdir(FOLDER) if re.fullmatch(r"tether-v[0-9.]+\.zip", name)]
-    assert len(names) == 1
-    return os.path.join(FOLDER, names[0])
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +33,8 @@ def test_H3_everything_is_below_the_addon_and_small(contents):
     assert all(name.startswith("addons/tether/") for name in contents)
     assert os.path.getsize(package()) < MOST
     assert PROGRAMS | LIBRARIES <= set(contents)
-    for name in ("LICENSE", "THIRD_PARTY.txt", "README.md", "icon.svg", "plugin.cfg", "plugin.gd"):
+    for name in ("LICENSE", "THIRD_PARTY.txt", "README.md", "images/icon.svg", "images/.gdignore", ".gitignore",
+                 "plugin.cfg", "plugin.gd"):
         assert "addons/tether/" + name in contents
 
 
@@ -130,84 +111,3 @@ def test_H3_checksums_and_bill_of_materials_are_true(contents):
     assert {"tether", "libuv", "jansson", "llhttp", "musl"} <= names
     notice = contents["addons/tether/THIRD_PARTY.txt"][1].decode()
     assert all(name in notice for name in names - {"tether"}) and "Permission is hereby granted" in notice
-
-
-# ---- installed ----
-
-def install(folder):
-    """As the editor's installer does it: files come without their permissions."""
-    os.makedirs(folder)
-    with zipfile.ZipFile(package()) as file:
-        for name in file.namelist():
-            path = os.path.join(folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as out:
-                out.write(file.read(name))
-    with open(os.path.join(folder, "project.godot"), "w") as file:
-        file.write(SETTINGS)
-
-
-class Installed:
-    """A project with the addon out of the zip, and an editor on it."""
-
-    def __init__(self, folder):
-        self.folder, self.state_dir = str(folder), str(folder) + ".state"
-        os.mkdir(self.state_dir, 0o700)
-        self.ports = free_ports()
-        self.program = os.path.join(self.folder, OURS)
-
-    def open(self):
-        return editor.editor(self.folder, env={
-            "TETHER_HEADLESS": "1", "TETHER_STATE_DIR": self.state_dir, "TETHER_HTTP_PORT": str(self.ports[0]),
-            "TETHER_WS_PORT": str(self.ports[1])})
-
-    def status(self):
-        if not os.access(self.program, os.X_OK):
-            return None
-        done = run([self.program, "status", "--json", "--http-port", str(self.ports[0]), "--ws-port", str(self.ports[1])],
-                   {"TETHER_STATE_DIR": self.state_dir})
-        return json.loads(done.output) if done.status == 0 else None
-
-    def wait_ready(self, process):
-        def look():
-            now = self.status()
-            return now if now and now["state"] == "ready" and now["sessions"] else None
-        now = wait_until(look, "the server of the installed addon is ready", editor.START_LIMIT)
-        assert now["sessions"][0]["pid"] == process.pid
-        return now
-
-
-@pytest.mark.parametrize("name", ["plain", "mit Leerzeichen und Ümläuten"])
-def test_H4_installed_from_the_zip_it_runs_and_ends_with_its_editor(tmp_path, name):
-    it = Installed(tmp_path / name)
-    install(it.folder)
-    with it.open() as process:
-        it.wait_ready(process)
-        kill(process.pid)
-    wait_until(lambda: it.status() is None, "the server ends with its editor")
-    assert end_strays() == []
-
-
-def complaints_of_import(folder):
-    with Process([editor.ENGINE, "--headless", "--path", folder, "--import"],
-                 editor.system.home(folder + ".home")) as process:
-        assert process.wait(editor.START_LIMIT) == 0
-        return editor.complaints(process.output)
-
-
-def test_H4_removed_it_leaves_only_what_is_documented(tmp_path):
-    it = Installed(tmp_path / "p")
-    install(it.folder)
-    with it.open() as process:
-        it.wait_ready(process)
-        kill(process.pid)
-    wait_until(lambda: it.status() is None, "the server ends with its editor")
-    shutil.rmtree(os.path.join(it.folder, "addons"))
-    with open(os.path.join(it.folder, "project.godot"), "w") as file:
-        file.write(SETTINGS.split("[editor_plugins]")[0])
-    # The engine keeps a list of extensions; it misses this one once, and forgets it.
-    first, second = [complaints_of_import(it.folder) for _ in range(2)]
-    assert all("res://addons/tether/tether.gdextension" in line for line in first), first
-    assert second == []
-    left = [name for name in os.listdir(it.folder) if not name.startswith(".")]
-    assert left == ["project.godot"]

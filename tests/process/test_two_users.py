@@ -2,9 +2,7 @@
 instance, and whatever the other tries, it stays his. They are two numbers that nobody has; with root."""
 import json
 import os
-import pwd
 import shutil
-import socket
 import stat
 import struct
 import tempfile
@@ -14,40 +12,9 @@ import pytest
 from harness import Process, run
 from scene import is_alive, wait_until
 from tether import SERVER, TETHER, Instance
+from users import is_nobody, take_users
 
-HIGHEST = 64990
 PING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-
-
-def is_nobody(uid):
-    try:
-        pwd.getpwuid(uid)
-        return False
-    except KeyError:
-        return not any(os.path.lexists(place % uid) for place in ("/tmp/tether-%d", "/run/user/%d"))
-
-
-class User:
-    """Somebody with nothing but a number, which no other test on this machine takes meanwhile."""
-
-    def __init__(self, uid):
-        self.claim = socket.socket(socket.AF_UNIX)
-        self.claim.bind("\0tether-tests-user-%d" % uid)
-        self.uid = uid
-        self.place = "/tmp/tether-%d" % uid  # where his instances are, if he says nothing
-        self.rights = {"user": uid, "group": uid, "extra_groups": []}
-
-    def run(self, argv, env=None):
-        return run(argv, dict({"TETHER_STATE_DIR": ""}, **(env or {})), **self.rights)
-
-    def python(self, code, *arguments):
-        """What the system says to that: the name of an error, or "done"."""
-        wrapped = "import os, socket, sys\ntry:\n%s\n    print('done')\nexcept OSError as error:\n" \
-                  "    print(type(error).__name__)" % "\n".join("    " + line for line in code.splitlines())
-        return self.run(["/usr/bin/python3", "-c", wrapped, *map(str, arguments)]).output.splitlines()[-1]
-
-    def sleeps(self):
-        return Process(["sleep", "1000"], **self.rights)
 
 
 class OwnInstance(Instance):
@@ -65,17 +32,6 @@ class OwnInstance(Instance):
     def launch(self, *options, **more):
         more.setdefault("command", (self.server,))
         return super().launch(*options, **more)
-
-
-def take_users(count):
-    found, uid = [], HIGHEST
-    while len(found) < count:
-        try:
-            found += [User(uid)] if is_nobody(uid) else []
-        except OSError:  # another test has it
-            pass
-        uid -= 1
-    return found
 
 
 @pytest.fixture

@@ -146,7 +146,14 @@ area_package() {
         return
     fi
     check package "$ROOT/dev" package
-    run_pytest package
+    run_pytest package package/update
+    look_for_windows_engine
+    if [ -n "$WINDOWS_ENGINE" ]; then
+        run_on_windows package/update
+    else
+        echo "package/update on Windows: there is no Godot editor for it: \`./dev engine windows\` makes one, or set GODOT_WINDOWS" >>"$SKIPS"
+        count 0 0 1
+    fi
 }
 
 # Runs a command with Wine's settings: a prefix of our own, no display, no window of a debugger, and a
@@ -308,7 +315,11 @@ prepare_areas() {
         process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
         mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
         engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
-        package) tools+=("${TOOLS_PYTEST[@]}") ;;
+        package)
+            tools+=("${TOOLS_PYTEST[@]}")
+            look_for_windows_engine
+            [ -z "$WINDOWS_ENGINE" ] || tools+=("${TOOLS_WINE[@]}")
+            ;;
         windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
@@ -321,6 +332,7 @@ prepare_areas() {
             with_cache_lock windows-node fetch_windows_node
             cmd_build platform=windows
             ;;
+        package) [ -z "$WINDOWS_ENGINE" ] || cmd_build platform=windows ;;
         esac
         case $area in
         arm64) prepare_arm64 ;;
