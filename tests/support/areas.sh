@@ -284,6 +284,18 @@ lint_gdscript() {
     run_engine --headless --path "$BUILD/demo" -s "$ROOT/tests/support/parse_scripts.gd"
 }
 
+# The version is in VERSION. The editor wants it in plugin.cfg, too, where ./dev release writes it.
+lint_version() {
+    local version
+    version=$(cat VERSION)
+    grep -qx "version=\"$version\"" addons/tether/plugin.cfg || {
+        echo "addons/tether/plugin.cfg does not say version=\"$version\", as VERSION does"
+        return 1
+    }
+    tracked dev SConstruct 'launcher/*' 'gdextension/*' 'addons/*' ':!addons/tether/plugin.cfg' |
+        none_match "(^|[^0-9.])${version//./\\.}([^0-9.]|\$)"
+}
+
 area_lint() {
     cd "$ROOT" || die "cannot enter $ROOT"
     check format lint_format
@@ -294,6 +306,7 @@ area_lint() {
     check seam lint_seam
     check layers lint_layers
     check file-length lint_length
+    check version lint_version
     check gdscript lint_gdscript
 }
 
@@ -349,8 +362,24 @@ summary() {
     [ $FAILED -eq 0 ]
 }
 
+# Prints the commit that this folder is, if nothing in it is changed.
+clean_commit() {
+    [ -n "$(git -C "$ROOT" status --porcelain 2>&1)" ] || git -C "$ROOT" rev-parse HEAD
+}
+
+# What ./dev release goes by. A run that fails takes back what an earlier one has found.
+note_tested() {
+    local commit=$1 number=$2
+    if [ $FAILED -gt 0 ]; then
+        rm -f "$TESTED"
+    elif [ "$number" = 0 ] && [ -z "${TEST_FILTER:-}" ] && [ -n "$commit" ] && [ "$(clean_commit)" = "$commit" ]; then
+        printf '%s\n' "$commit" >"$TESTED"
+    fi
+}
+
 cmd_test() {
-    local area start before areas=("$@")
+    local area start before commit areas=("$@")
+    commit=$(clean_commit)
     [ $# -gt 0 ] || areas=("${AREAS[@]}")
     prepare_areas "${areas[@]}"
     mkdir -p "$BUILD/logs"
@@ -362,6 +391,7 @@ cmd_test() {
         "area_$area"
         printf '%-8s %4d tests, %3d s\n' "$area" $((PASSED + FAILED + SKIPPED - before)) $((SECONDS - start))
     done
+    note_tested "$commit" $#
     summary
 }
 
