@@ -83,13 +83,25 @@ soak_file() {
     count $(cat "$BUILD/logs/lanes/process-test_soak.py")
 }
 
-# Usage: ./dev soak [MINUTES [SEED]]; ./dev soak tests [ROUNDS]
+# An engine that aborts when it sees the addon for the first time does so now and then only.
+soak_first() {
+    local file=engine/test_first_runs.py
+    say "soak: $1 first runs of each kind, with the plugin enabled and off (TEST_FILTER picks some)"
+    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
+    TETHER_FIRST_RUNS=$1 run_pytest_file 1 $file
+    # shellcheck disable=SC2046 # three numbers
+    count $(cat "$BUILD/logs/lanes/${file//\//-}")
+}
+
+# Usage: ./dev soak [MINUTES [SEED]]; ./dev soak tests [ROUNDS]; ./dev soak first [ROUNDS]
 cmd_soak() {
     local what=random number=${1:-3}
-    if [ "$number" = tests ]; then
-        what=tests
+    case $number in
+    tests | first)
+        what=$number
         number=${2:-1}
-    fi
+        ;;
+    esac
     [[ $number =~ ^[1-9][0-9]*$ ]] || die "soak: '$number' is no number of minutes or rounds"
     # shellcheck source=tests/support/areas.sh
     . "$ROOT/tests/support/areas.sh"
@@ -97,9 +109,15 @@ cmd_soak() {
     mkdir -p "$BUILD/logs"
     : >"$SKIPS"
     cmd_build
-    cmd_build sanitize=address
-    cmd_build sanitize=undefined
-    if [ $what = tests ]; then soak_tests "$number"; else soak_at_random "$number" "${2:-$RANDOM}"; fi
+    if [ "$what" != first ]; then
+        cmd_build sanitize=address
+        cmd_build sanitize=undefined
+    fi
+    case $what in
+    tests) soak_tests "$number" ;;
+    first) soak_first "$number" ;;
+    random) soak_at_random "$number" "${2:-$RANDOM}" ;;
+    esac
     summary
 }
 
