@@ -57,6 +57,15 @@ def previous(files):
     return found
 
 
+def write_files(folder, files):
+    """As the editor's installer does it: files come without their permissions."""
+    for name, data in files.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as out:
+            out.write(data)
+
+
 class Installed:
     """A project with the addon, and editors on it."""
 
@@ -67,19 +76,12 @@ class Installed:
                     "TETHER_HTTP_PORT": str(self.ports[0]), "TETHER_WS_PORT": str(self.ports[1])}
         os.mkdir(self.state_dir, 0o700)
         os.makedirs(self.folder)
-        self.install(files or contents())
+        write_files(self.folder, files or contents())
         with open(self.path("project.godot"), "w") as file:
             file.write(settings)
 
     def path(self, name):
         return os.path.join(self.folder, name)
-
-    def install(self, files):
-        """As the editor's installer does it: files come without their permissions."""
-        for name, data in files.items():
-            os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-            with open(self.path(name), "wb") as out:
-                out.write(data)
 
     def open(self, *around):
         return Process(self.rights + list(around) + [editor.ENGINE, "--headless", "--editor", "--path", system.native(self.folder)],
@@ -90,7 +92,7 @@ class Installed:
         driver = self.path("addons/driver")
         if not os.path.exists(driver):
             shutil.copytree(os.path.join(plugin_scene.ENGINE_TESTS, "driver"), driver)
-        return plugin_scene.Scene(self.folder, self.state_dir, env=self.env, arguments=())
+        return plugin_scene.Scene(self.folder, self.state_dir, env=self.env)
 
     def status(self):
         done = run(self.rights + [TETHER, "status", "--json", "--http-port", str(self.ports[0]),
