@@ -169,7 +169,7 @@ def test_L1_a_script_is_checked_and_written_without_being_run(tools):
 def test_L1_what_runs_code_of_others_says_that_it_reaches_anything(tools):
     """With all else a client need not fear for what is outside the editor."""
     hints = {name: tool["annotations"] for name, tool in tools.request(op="list")["answer"].items()}
-    assert {name for name in hints if hints[name]["openWorldHint"]} == {"script_run", "node_call", "project_run"}
+    assert {name for name in hints if hints[name]["openWorldHint"]} == {"script_run", "node_call", "project_run", "game_run"}
     assert not any(hints[name]["readOnlyHint"] for name in hints if hints[name]["openWorldHint"])
 
 
@@ -348,9 +348,11 @@ def test_L2_no_setting_makes_the_editor_load_code_at_its_next_start(tools, name,
 
 
 def test_L2_a_game_does_not_say_what_file_is_its_picture(tools):
-    """Pictures are removed when they have been read."""
+    """A picture comes as data, and only what was asked for is an answer."""
+    tools.run_code('FileAccess.open("res://holiday.png", FileAccess.WRITE).store_string("x")')
     assert tools.run_code('var link: EditorDebuggerPlugin = load("res://addons/tether/tools/game_link.gd").new()\n'
-                          'link._waiting = {5: true, 6: true} as Dictionary[int, bool]\n'
-                          'link._capture("game_view:get_screenshot", [5, 1, 1, "/home/a/holiday.png"], 0)\n'
-                          'link._capture("game_view:get_screenshot", [6, 1, 1, OS.get_temp_dir().path_join("scr-1.png")], 0)\n'
-                          'return str(link._pictures.keys())') == "[6]"
+                          'link._answers = {5: {}} as Dictionary[int, Dictionary]\n'
+                          'link._capture("game_view:get_screenshot", [5, 1, 1, "res://holiday.png"], 0)\n'
+                          'for answer in [[6, {"png": "a"}], [5, "res://holiday.png"], [5], []]:\n'
+                          '\tlink._capture("tether:answer", answer, 0)\n'
+                          'return [str(link._answers), FileAccess.file_exists("res://holiday.png")]') == ["{ 5: {  } }", True]

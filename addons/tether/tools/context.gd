@@ -36,6 +36,7 @@ func _init(editor_plugin: EditorPlugin) -> void:
 
 
 func close() -> void:
+	game.close()
 	plugin.remove_debugger_plugin(game)
 	OS.remove_logger(messages)
 	docs.clear()

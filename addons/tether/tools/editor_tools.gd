@@ -106,22 +106,32 @@ func _screenshot(arguments: Dictionary) -> Dictionary:
 	var target: String = arguments["target"]
 	if target != "game" and DisplayServer.get_name() == "headless":
 		return Context.failure("This editor runs without a window (--headless), so there is nothing to see.")
-	if target == "game" and not _context.game.has_game():
-		return Context.failure("No game is running, or it has not connected yet. Start it with project_run.")
+	if target == "game":
+		return await _shoot_game(arguments["max_size"])
 	var image: Image = await _take(target)
 	if image == null or image.is_empty():
 		return Context.failure("The picture could not be taken: '%s' gave none." % target)
 	var size: Vector2i = image.get_size()
 	_shrink(image, arguments["max_size"])
-	return {"content": [
-		{"type": "image", "data": Marshalls.raw_to_base64(image.save_png_to_buffer()), "mimeType": "image/png"},
-		{"type": "text", "text": "%s, %d×%d%s" % [target, size.x, size.y, "" if size == image.get_size()
-				else ", shown at %d×%d" % [image.get_width(), image.get_height()]]}]}
+	return {"content": picture(target, image.save_png_to_buffer(), size, image.get_size())}
+
+
+## A picture as the content of an answer.
+static func picture(what: String, png: PackedByteArray, size: Vector2i, shown: Vector2i) -> Array:
+	return [{"type": "image", "data": Marshalls.raw_to_base64(png), "mimeType": "image/png"},
+			{"type": "text", "text": "%s, %d×%d%s" % [what, size.x, size.y, "" if size == shown else ", shown at %d×%d" % [shown.x, shown.y]]}]
+
+
+func _shoot_game(longest: int) -> Dictionary:
+	var problem: Dictionary = {}
+	var session: int = await _context.game.pick(0, problem)
+	var answer: Dictionary = problem if session < 0 else await _context.game.ask(session, "picture", {"max_size": longest})
+	if answer.has("error"):
+		return answer
+	return {"content": picture("game", answer["png"], answer["size"], answer["shown"])}
 
 
 func _take(target: String) -> Image:
-	if target == "game":
-		return await _context.game.take_picture(Context.tree())
 	var viewport: Viewport = EditorInterface.get_base_control().get_viewport()
 	if target != "editor":
 		EditorInterface.set_main_screen_editor(target.to_upper())

@@ -1,18 +1,39 @@
 @tool
 extends EditorDebuggerPlugin
-## What the debugger knows of the running game, and a picture of it, without any code in the game.
+## What the debugger knows of the running games, and what a helper in them answers.
 ##
-## The engine's own game view asks for pictures in the same words. It ignores answers to ids that are
-## not its own.
+## Nothing is in a game until a tool asks something of it. Then the engine's own message for scenes that
+## are edited while they run puts the helper below its root (game/helper.gd).
 
 const WAIT_MSEC: int = 5000
+## How long a game that is starting may take until it speaks, and to put up the helper.
+const START_MSEC: int = 20000
+## When the helper is sent again to a game in which it did not show up.
+const RETRY_MSEC: int = 500
+## How long an answer may still come after an error on the way to it.
+const MISHAP_MSEC: int = 500
+const HELPER: String = "res://addons/tether/tools/game/helper.tscn"
+const GAME_FOLDER: String = "res://addons/tether/tools/game/"
 ## Lines of output that are kept; twice as many at most before the older half is dropped.
 const CAPACITY: int = 10000
 ## What the engine calls text with BBCode, among the kinds of output.
 const RICH: int = 2
+## What the engine gives as the reason at one.
+const BREAKPOINT: String = "Breakpoint"
 
-var _pictures: Dictionary[int, String] = {}
-var _waiting: Dictionary[int, bool] = {}
+## Answers of helpers by the number of the question, {} until they come.
+var _answers: Dictionary[int, Dictionary] = {}
+var _last_question: int = 0
+## Sessions in whose game the helper is, and those that have one on the way.
+var _helpers: Dictionary[int, bool] = {}
+var _had_helper: Dictionary[int, bool] = {}
+## How many questions a session's game is at.
+var _asked: Dictionary[int, int] = {}
+## What went wrong in a game while it worked for us; the debugger held it there, and was told to go on.
+var _mishaps: Dictionary[int, String] = {}
+## Where sessions' games are held: the stack, the innermost frame first.
+var _stacks: Dictionary[int, Array] = {}
+var _is_closed: bool = false
 ## Why a session's game is held, as long as it is.
 var _reasons: Dictionary[int, String] = {}
 ## Sessions that have heard all that their game said before it was held.
@@ -38,11 +59,16 @@ func _setup_session(session_id: int) -> void:
 ## there is a game. The stack is asked for when a game is held; it is sent behind what the game said until
 ## then.
 func _listen(session_id: int) -> void:
+	var debugger: Node = _debugger(session_id)
+	if debugger != null and not debugger.is_connected(&"output", _on_output):
+		debugger.connect(&"breaked", _on_breaked.bind(session_id))
+		debugger.connect(&"stack_dump", _on_stack_dump.bind(session_id))
+		debugger.connect(&"output", _on_output)
+
+
+func _debugger(session_id: int) -> Node:
 	var debuggers: Array[Node] = EditorInterface.get_base_control().find_children("*", "ScriptEditorDebugger", true, false)
-	if session_id < debuggers.size() and not debuggers[session_id].is_connected(&"output", _on_output):
-		debuggers[session_id].connect(&"breaked", _on_breaked.bind(session_id))
-		debuggers[session_id].connect(&"stack_dump", _on_stack_dump.bind(session_id))
-		debuggers[session_id].connect(&"output", _on_output)
+	return debuggers[session_id] if session_id < debuggers.size() else null
 
 
 func _on_started(session_id: int) -> void:
@@ -55,6 +81,8 @@ func _on_started(session_id: int) -> void:
 
 func _on_stopped(session_id: int) -> void:
 	_begun[session_id] = false
+	for notes: Dictionary in [_helpers, _had_helper, _stacks, _mishaps]:
+		notes.erase(session_id)
 
 
 func _on_output(text: String, kind: int) -> void:
@@ -83,60 +111,50 @@ func lines_from(first: int, limit: int) -> PackedStringArray:
 
 
 func _on_breaked(is_held: bool, _can_debug: bool, reason: String, _has_stack: bool, session_id: int) -> void:
-	_told.erase(session_id)
-	_reasons.erase(session_id)
+	for notes: Dictionary in [_told, _reasons, _stacks]:
+		notes.erase(session_id)
 	if is_held:
 		_reasons[session_id] = reason
 
 
-func _on_stack_dump(_stack: Array, session_id: int) -> void:
+func _on_stack_dump(stack: Array, session_id: int) -> void:
 	_told[session_id] = true
+	_stacks[session_id] = stack
+	# An error in what we run there is told in the answer, and holds up nothing.
+	if _asked.get(session_id, 0) > 0 and _reasons.get(session_id, "") != BREAKPOINT and stack.any(_is_ours):
+		_mishaps[session_id] = "%s (%s)" % [_reasons[session_id], frame_text(stack[0])]
+		get_session(session_id).send_message("continue", [])
+
+
+func _is_ours(frame: Dictionary) -> bool:
+	return str(frame.get("file", "")).begins_with(GAME_FOLDER) or str(frame.get("file", "")).begins_with("gdscript://")
+
+
+static func frame_text(frame: Dictionary) -> String:
+	return "%s:%s in %s" % [frame.get("file", ""), frame.get("line", 0), frame.get("function", "")]
 
 
 func _has_capture(capture: String) -> bool:
-	return capture == "game_view"
+	return capture == "tether"
 
 
-func _capture(message: String, data: Array, _session_id: int) -> bool:
-	if message != "game_view:get_screenshot" or data.size() < 4 or not _waiting.has(int(data[0])):
-		return false
-	# It is removed when it has been read, so it has to be such a file.
-	if not str(data[3]).get_file().match("scr-*.png"):
-		return true
-	_pictures[int(data[0])] = str(data[3])
+func _capture(message: String, data: Array, session_id: int) -> bool:
+	match message:
+		"tether:here":
+			_helpers[session_id] = true
+			_had_helper[session_id] = true
+		"tether:gone":
+			_helpers.erase(session_id)
+		"tether:answer":
+			if data.size() == 2 and _answers.has(data[0]) and data[1] is Dictionary:
+				_answers[data[0]] = data[1]
+		_:
+			return false
 	return true
 
 
-## The picture, or null if no game answers in time.
-func take_picture(tree: SceneTree) -> Image:
-	var session: EditorDebuggerSession = _active_session()
-	if session == null:
-		return null
-	var id: int = randi() | 1 << 40
-	_waiting[id] = true
-	session.send_message("scene:rq_screenshot", [id])
-	var end: int = Time.get_ticks_msec() + WAIT_MSEC
-	while not _pictures.has(id) and Time.get_ticks_msec() < end and session.is_active():
-		await tree.process_frame
-	_waiting.erase(id)
-	if not _pictures.has(id):
-		return null
-	var path: String = _pictures[id]
-	_pictures.erase(id)
-	var image: Image = Image.load_from_file(path)
-	DirAccess.remove_absolute(path)
-	return image
-
-
-func _active_session() -> EditorDebuggerSession:
-	for id: int in get_sessions().size():
-		if _begun.get(id, false) and get_session(id).is_active():
-			return get_session(id)
-	return null
-
-
 func has_game() -> bool:
-	return _active_session() != null
+	return not games().is_empty()
 
 
 ## Why the debugger holds the game, at an error or a breakpoint; empty if it does not. The news of it
@@ -158,3 +176,163 @@ func _held_session() -> int:
 		if (sessions[id] as EditorDebuggerSession).is_active() and (sessions[id] as EditorDebuggerSession).is_breaked():
 			return id
 	return -1
+
+
+# ---- what the helper does ----------------------------------------------------------------------
+
+
+## The numbers of the games that run, as they are told: the session's, from 1 on.
+func games() -> Array[int]:
+	var found: Array[int] = []
+	for id: int in get_sessions().size():
+		if _begun.get(id, false) and get_session(id).is_active():
+			found.append(id + 1)
+	return found
+
+
+## The session of the game with a number, or of the first one that runs if it is 0; waits for one that is
+## starting. -1 with an error in [param problem].
+func pick(number: int, problem: Dictionary) -> int:
+	var end: int = Time.get_ticks_msec() + START_MSEC
+	while games().is_empty() and EditorInterface.is_playing_scene() and not _is_closed and Time.get_ticks_msec() < end:
+		await _tree().process_frame
+	var running: Array[int] = games()
+	if running.is_empty():
+		problem["error"] = "No game is running. Start it with project_run." if not EditorInterface.is_playing_scene() \
+				else "The game has been started, but does not speak to the debugger; project_output may say why."
+	elif number > 0 and not number in running:
+		problem["error"] = "There is no running game %d; there is %s." % [number, ", ".join(running.map(str))]
+	return -1 if problem.has("error") else number - 1 if number > 0 else running[0] - 1
+
+
+## What the helper answers, {"error": text} if it does not.
+func ask(session_id: int, command: String, arguments: Dictionary, limit_msec: int = WAIT_MSEC) -> Dictionary:
+	var _self: EditorDebuggerPlugin = self # may be let go while it waits
+	_asked[session_id] = _asked.get(session_id, 0) + 1
+	_mishaps.erase(session_id)
+	var answer: Dictionary = {}
+	var held: String = await _held_text(session_id)
+	if not held.is_empty():
+		answer = {"error": held}
+	elif await _has_helper(session_id):
+		_last_question += 1
+		_answers[_last_question] = {}
+		get_session(session_id).send_message("tether:ask", [_last_question, command, arguments])
+		answer = await _answer_to(_last_question, session_id, limit_msec)
+	else:
+		answer = {"error": await _why_silent(session_id)}
+	_asked[session_id] -= 1
+	return answer
+
+
+func _answer_to(question: int, session_id: int, limit_msec: int) -> Dictionary:
+	var end: int = Time.get_ticks_msec() + limit_msec
+	var mishap_end: int = 0
+	while _answers[question].is_empty() and _is_alive(session_id) and _helpers.has(session_id) and Time.get_ticks_msec() < end:
+		await _tree().process_frame
+		if _told.get(session_id, false) and not _is_closed and get_session(session_id).is_breaked() and not _mishaps.has(session_id):
+			break
+		# A function that ended in an error of ours answers no more; one of theirs, called by it, may.
+		if _mishaps.has(session_id) and mishap_end == 0:
+			mishap_end = Time.get_ticks_msec() + MISHAP_MSEC
+		if mishap_end > 0 and Time.get_ticks_msec() > mishap_end:
+			break
+	var answer: Dictionary = _answers[question]
+	_answers.erase(question)
+	if answer.is_empty():
+		return {"error": await _why_silent(session_id)}
+	return answer
+
+
+func _is_alive(session_id: int) -> bool:
+	return not _is_closed and get_session(session_id).is_active()
+
+
+func _why_silent(session_id: int) -> String:
+	if _is_closed:
+		return "Tether was disabled meanwhile."
+	if not get_session(session_id).is_active():
+		return "The game ended meanwhile; project_output has its last words."
+	var held: String = await _held_text(session_id)
+	if not held.is_empty():
+		return held
+	if not _helpers.has(session_id) and _had_helper.has(session_id):
+		return "The game has removed the node that Tether puts below its root, before that answered. Try again."
+	if _mishaps.has(session_id):
+		return "An error ended it: %s" % _mishaps[session_id]
+	return "The game is not answering: it may be in a long computation, or a loop without end. project_output may say more, and project_stop ends it."
+
+
+## Where and why the debugger holds a game, or "". The news of it is ahead of the stack, which is waited for.
+func _held_text(session_id: int) -> String:
+	var end: int = Time.get_ticks_msec() + WAIT_MSEC
+	while _is_alive(session_id) and get_session(session_id).is_breaked() and not _told.has(session_id) and Time.get_ticks_msec() < end:
+		await _tree().process_frame
+	if not _is_alive(session_id) or not get_session(session_id).is_breaked():
+		return ""
+	var stack: Array = _stacks.get(session_id, [])
+	return "The debugger holds the game%s: %s Nothing goes on in it until game_debug continues it." % [
+			" at " + frame_text(stack[0]) if not stack.is_empty() else "", reason_of(session_id)]
+
+
+func reason_of(session_id: int) -> String:
+	var reason: String = _reasons.get(session_id, "")
+	return "it was paused." if reason.is_empty() else reason if reason.ends_with(".") else reason + "."
+
+
+## Puts the helper into a game that has none. The engine makes a node beside one of a scene that is there:
+## the scene that was run is, as a rule; if not, the game is asked which are.
+func _has_helper(session_id: int) -> bool:
+	var end: int = Time.get_ticks_msec() + WAIT_MSEC
+	var scenes: Dictionary[String, int] = {EditorInterface.get_playing_scene(): 1}
+	var debugger: Node = _debugger(session_id) if not _helpers.has(session_id) else null
+	var listen: Callable = _note_scenes.bind(scenes)
+	var next: int = 0
+	while not _helpers.has(session_id) and _is_alive(session_id) and not get_session(session_id).is_breaked() and Time.get_ticks_msec() < end:
+		if Time.get_ticks_msec() >= next:
+			# The rarest: there will be a helper for each of its nodes, until they find out.
+			if not scenes.is_empty():
+				_send_helper(session_id, scenes.find_key(scenes.values().min()))
+			if next > 0 and debugger != null:
+				if not debugger.is_connected(&"debug_data", listen):
+					debugger.connect(&"debug_data", listen)
+				get_session(session_id).send_message("scene:request_scene_tree", [])
+			next = Time.get_ticks_msec() + RETRY_MSEC
+		await _tree().process_frame
+	if is_instance_valid(debugger) and debugger.is_connected(&"debug_data", listen):
+		debugger.disconnect(&"debug_data", listen)
+	if debugger != null and _is_alive(session_id):
+		# As the editor has it, for its own edits of the running game. (Not at once: while the game loads the
+		# helper, it may hear of this.)
+		var edited: Node = EditorInterface.get_edited_scene_root()
+		get_session(session_id).send_message("scene:live_set_root", [NodePath("/root"), edited.scene_file_path if edited != null else ""])
+	return _helpers.has(session_id)
+
+
+## The engine tells six things of each node; the fifth is the scene that it is the root of.
+func _note_scenes(message: String, data: Array, scenes: Dictionary[String, int]) -> void:
+	if message != "scene:scene_tree":
+		return
+	scenes.clear()
+	for index: int in range(4, data.size(), 6):
+		if str(data[index]).begins_with("res://"):
+			scenes[data[index]] = scenes.get(data[index], 0) + 1
+
+
+func _send_helper(session_id: int, scene: String) -> void:
+	var session: EditorDebuggerSession = get_session(session_id)
+	# Relative paths, because a game that is starting is not in its tree yet.
+	session.send_message("scene:live_set_root", [NodePath("."), scene])
+	session.send_message("scene:live_instantiate_node", [NodePath(".."), HELPER, "TetherHelper"])
+
+
+## Takes everything out of the games again.
+func close() -> void:
+	for session_id: int in _helpers:
+		if get_session(session_id).is_active():
+			get_session(session_id).send_message("tether:leave", [])
+	_is_closed = true
+
+
+static func _tree() -> SceneTree:
+	return Engine.get_main_loop()

@@ -18,10 +18,15 @@ func _log_message(message: String, error: bool) -> void:
 
 
 func _log_error(function: String, file: String, line: int, code: String, rationale: String,
-		_editor_notify: bool, error_type: int, _backtraces: Array[ScriptBacktrace]) -> void:
-	_add({"severity": "warning" if error_type == ERROR_TYPE_WARNING else "error",
+		_editor_notify: bool, error_type: int, backtraces: Array[ScriptBacktrace]) -> void:
+	var entry: Dictionary = {"severity": "warning" if error_type == ERROR_TYPE_WARNING else "error",
 			"text": code if rationale.is_empty() else rationale,
-			"file": file, "line": line, "function": function})
+			"file": file, "line": line, "function": function}
+	# What a script says by push_error is the script's, not the engine's.
+	if function in ["push_error", "push_warning"] and not backtraces.is_empty() and backtraces[0].get_frame_count() > 0:
+		entry.merge({"file": backtraces[0].get_frame_file(0), "line": backtraces[0].get_frame_line(0),
+				"function": backtraces[0].get_frame_function(0)}, true)
+	_add(entry)
 
 
 func _add(entry: Dictionary) -> void:

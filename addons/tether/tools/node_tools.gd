@@ -5,6 +5,7 @@ extends RefCounted
 const ClassDocs := preload("class_docs.gd")
 const Context := preload("context.gd")
 const NodeEdits := preload("node_edits.gd")
+const Properties := preload("properties.gd")
 const Schema := preload("schema.gd")
 const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
@@ -90,48 +91,23 @@ func _get_node(arguments: Dictionary) -> Dictionary:
 	var chosen: Array = arguments.get("properties", [])
 	var changes: Array[Dictionary] = []
 	for name: String in chosen:
-		changes.append(_edits.resolve(node, name, problem))
+		changes.append(Properties.resolve(node, name, problem))
 		if problem.has("error"):
 			return problem
 	if chosen.is_empty():
-		changes = _listed(node, arguments["all"])
+		changes = Properties.listed(node, PROPERTY_USAGE_EDITOR if arguments["all"] else PROPERTY_USAGE_STORAGE, arguments["all"])
 	var page: Array = changes.slice(arguments["offset"], arguments["offset"] + arguments["limit"])
 	result["properties"] = {}
 	for change: Dictionary in page:
-		var name: String = ":".join([change["property"]] + Array(change["sub"])) if chosen.is_empty() \
-				else str(chosen[changes.find(change)])
+		var name: String = Properties.name_of(change) if chosen.is_empty() else str(chosen[changes.find(change)])
 		result["properties"][name] = _describe(change, arguments["info"])
 	if arguments["offset"] + page.size() < changes.size():
 		result["next"] = arguments["offset"] + page.size()
 	return result
 
 
-func _listed(node: Node, all: bool) -> Array[Dictionary]:
-	var found: Array[Dictionary] = []
-	for info: Dictionary in node.get_property_list():
-		if not info["usage"] & (PROPERTY_USAGE_EDITOR if all else PROPERTY_USAGE_STORAGE) or info["name"] == "script":
-			continue
-		var current: Variant = node.get(info["name"])
-		if all or not Types.is_same_value(current, _default_of(node, info["name"])):
-			found.append({"object": node, "property": info["name"], "info": info, "sub": [], "old": current})
-	return found
-
-
-func _default_of(object: Object, property: String) -> Variant:
-	var script: Script = object.get_script()
-	while script != null:
-		for info: Dictionary in script.get_script_property_list():
-			if info["name"] == property:
-				return script.get_property_default_value(property)
-		script = script.get_base_script()
-	return ClassDB.class_get_property_default_value(object.get_class(), property)
-
-
 func _describe(change: Dictionary, with_info: bool) -> Variant:
-	var value: Variant = change["old"]
-	for part: String in change["sub"]:
-		value = _edits.part_of(value, part)
-	var json: Variant = _context.codec(LONGEST_LIST).encode(value, change["info"]["type"] if change["sub"].is_empty() else typeof(value))
+	var json: Variant = Properties.describe(change, _context.codec(LONGEST_LIST))
 	if not with_info:
 		return json
 	var result: Dictionary = {"value": json, "type": ClassDocs.type_name(change["info"])}
@@ -154,7 +130,7 @@ func _set_node(arguments: Dictionary) -> Dictionary:
 		return Context.failure("A script is attached with script_attach.")
 	var changes: Array[Dictionary] = []
 	for name: String in properties:
-		var change: Dictionary = _edits.resolve(node, name, problem)
+		var change: Dictionary = Properties.resolve(node, name, problem)
 		if problem.has("error") or not _edits.decode(change, properties[name], problem):
 			return problem
 		_merge(changes, change, properties[name], problem)
@@ -194,7 +170,7 @@ func _apply(node: Node, changes: Array[Dictionary], name: String) -> void:
 func _result_of_set(node: Node, properties: Dictionary) -> Dictionary:
 	var result: Dictionary = {"path": _context.path_of(node), "properties": {}}
 	for name: String in properties:
-		var change: Dictionary = _edits.resolve(node, name, {})
+		var change: Dictionary = Properties.resolve(node, name, {})
 		if not change.is_empty():
 			result["properties"][name] = _describe(change, false)
 			if change["object"] is Resource and not change["object"].is_built_in():

@@ -6,7 +6,7 @@ const Context := preload("context.gd")
 const FileWriter := preload("file_writer.gd")
 const Schema := preload("schema.gd")
 const ScriptCheck := preload("script_check.gd")
-const Words := preload("words.gd")
+const SnippetText := preload("snippet_text.gd")
 
 const TEXT_FILES: Array[String] = ["gd", "gdshader", "gdshaderinc", "json", "txt", "md", "cfg", "csv", "xml", "svg", "ini", "toml", "yaml", "yml", "glsl", "translation.csv"]
 const RUN_HEAD: Array[String] = ["@tool", "extends RefCounted", "func run(scene: Node, undo: EditorUndoRedoManager, editor: Object) -> Variant:"]
@@ -193,57 +193,17 @@ func _check(arguments: Dictionary) -> Dictionary:
 
 
 func _run(arguments: Dictionary) -> Dictionary:
-	var head: Array[String] = [_ignored_warnings()]
-	head.append_array(RUN_HEAD)
 	var script: GDScript = GDScript.new()
-	script.source_code = "\n".join(head) + "\n" + _indented(arguments["code"]) + "\n"
+	script.source_code = SnippetText.compose(RUN_HEAD, arguments["code"])
 	var mark: int = _context.messages.mark()
 	if script.reload() != OK:
 		script.resource_path = ""
-		return Context.failure("It was not run, because it has errors: %s" % "; ".join(_errors(mark, head.size())))
+		return Context.failure("It was not run, because it has errors: %s" % "; ".join(SnippetText.errors(_context.messages, mark, RUN_HEAD.size())))
 	var runner: RefCounted = script.new()
 	mark = _context.messages.mark()
 	var value: Variant = await runner.call("run", _context.scene(), _context.plugin.get_undo_redo(), EditorInterface)
 	# The cache of scripts would keep each of them otherwise. Errors that come later, from what the
 	# snippet left behind, name no file then.
 	script.resource_path = ""
-	var errors: Array[String] = _errors(mark, head.size())
-	var printed: Array[String] = []
-	for entry: Dictionary in _context.messages.since(mark):
-		if not entry.has("file"):
-			printed.append(entry["text"])
 	var result: Dictionary = {"result": _context.codec(500).encode(value), "type": type_string(typeof(value))}
-	if not printed.is_empty():
-		result["printed"] = "\n".join(printed).left(20000)
-	if not errors.is_empty():
-		result["errors"] = errors.slice(0, 20)
-	return result
-
-
-## What a project counts as an error is a matter of its style; a snippet need not keep to it.
-func _ignored_warnings() -> String:
-	var names: Array[String] = []
-	for info: Dictionary in ProjectSettings.get_property_list():
-		var name: String = info["name"]
-		if name.begins_with("debug/gdscript/warnings/") and info["type"] == TYPE_INT and ProjectSettings.get_setting(name) == 2:
-			names.append("\"%s\"" % name.get_file())
-	return "" if names.is_empty() else "@warning_ignore_start(%s)" % ", ".join(names)
-
-
-func _indented(code: String) -> String:
-	var spaces: bool = RegEx.create_from_string("(?m)^ +\\S").search(code) != null
-	var indent: String = "    " if spaces else "\t"
-	var body: String = code.dedent().strip_edges(false, true)
-	return (body if not body.is_empty() else "pass").indent(indent) + "\n" + indent + "@warning_ignore(\"unreachable_code\")\n" + indent + "return null"
-
-
-func _errors(mark: int, head: int) -> Array[String]:
-	var found: Array[String] = []
-	for entry: Dictionary in _context.messages.since(mark):
-		if entry["severity"] != "error" or not entry.has("file"):
-			continue
-		var text: String = str(entry["text"]).trim_prefix("Parse Error: ")
-		var line: int = entry["line"]
-		found.append("line %d: %s" % [line - head, text] if str(entry["file"]).begins_with("gdscript://") else
-				"%s (%s:%d)" % [text, entry["file"], line])
-	return found
+	return SnippetText.add_said(result, _context.messages, mark, RUN_HEAD.size())

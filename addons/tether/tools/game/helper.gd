@@ -1,0 +1,80 @@
+extends Node
+## Answers in a running game what the tools in the editor ask, over the debugger's connection.
+##
+## The editor puts it below /root when a tool wants something of a game, by the engine's own message for
+## scenes that are edited while they run (game_link.gd). No project names it. It stays until the game ends
+## or the tools go, whatever scene is shown, and does nothing while nobody asks.
+
+const Eyes := preload("eyes.gd")
+const Snippet := preload("snippet.gd")
+
+const CHANNEL: String = "tether"
+const FIRST: int = -(1 << 31)
+const LAST: int = (1 << 31) - 1
+
+var _eyes: Eyes = Eyes.new()
+var _is_in_use: bool = false
+
+
+func _ready() -> void:
+	if EngineDebugger.has_capture(CHANNEL):
+		queue_free()
+		return
+	_is_in_use = true
+	process_mode = Node.PROCESS_MODE_ALWAYS
+	set_process(false)
+	EngineDebugger.register_message_capture(CHANNEL, _on_message)
+	_hide.call_deferred()
+	EngineDebugger.send_message(CHANNEL + ":here", [])
+
+
+## Games look at the children of the root; this is none that they see.
+func _hide() -> void:
+	var root: Node = get_tree().root
+	get_parent().remove_child(self)
+	root.add_child(self, false, Node.INTERNAL_MODE_BACK)
+
+
+func _notification(what: int) -> void:
+	if what == NOTIFICATION_PREDELETE and _is_in_use:
+		EngineDebugger.unregister_message_capture(CHANNEL)
+		EngineDebugger.send_message(CHANNEL + ":gone", [])
+
+
+func _on_message(message: String, data: Array) -> bool:
+	match message:
+		"ask":
+			_answer(data[0], data[1], data[2])
+		"leave":
+			queue_free()
+		_:
+			return false
+	return true
+
+
+func _answer(id: int, command: String, arguments: Dictionary) -> void:
+	var method: StringName = StringName("_do_" + command)
+	var answer: Variant = {"error": "The helper in the game does not know '%s'." % command}
+	if has_method(method):
+		answer = await call(method, arguments)
+	EngineDebugger.send_message(CHANNEL + ":answer", [id, answer])
+
+
+func _do_tree(arguments: Dictionary) -> Dictionary:
+	return _eyes.tree(get_tree(), arguments)
+
+
+func _do_get(arguments: Dictionary) -> Dictionary:
+	return _eyes.properties(get_tree(), arguments)
+
+
+func _do_set(arguments: Dictionary) -> Dictionary:
+	return _eyes.change(get_tree(), arguments)
+
+
+func _do_run(arguments: Dictionary) -> Dictionary:
+	return await Snippet.run_once(get_tree(), arguments["code"])
+
+
+func _do_picture(arguments: Dictionary) -> Dictionary:
+	return await _eyes.picture(get_tree(), arguments["max_size"])
