@@ -393,6 +393,20 @@ def test_F6_launch_that_waits_for_a_replaced_daemon_joins_the_new_one(pair, star
         assert json.loads(first.output)["daemon_pid"] == result["daemon_pid"]
 
 
+def test_F6_launch_that_waits_for_a_successor_that_dies_starts_the_server_itself(pair, starts):
+    older, newer = pair
+    with start_owner() as owner, Process(older.argv("launch", "--owner-pid", owner.pid, "--", SERVER, "--stamp",
+                                                    starts.path, "--ready-after-ms", "1000", "--term-delay-ms", "1000"),
+                                         older.env) as first:
+        starts.pids(1)
+        with Process(newer.argv("launch", "--owner-pid", owner.pid), newer.env) as successor:
+            wait_until(lambda: "is ending" in older.cli("status").output, "the older daemon makes room")
+            successor.kill()
+        assert first.wait() == 0, first.output
+        assert json.loads(first.output)["result"] == "started" and starts.pids(1)
+        assert older.status()["version"] != "99.0.0"
+
+
 def test_F6_newer_adopts_older_while_its_owner_lives(pair):
     """F6, A4: the owner has no session; its editor is about to connect, or never will. The server is
     its own all the same, and would end with the newcomer if that one took it over."""
