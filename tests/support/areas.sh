@@ -156,6 +156,11 @@ area_package() {
     fi
 }
 
+# What containers and service managers do with the launcher.
+area_farm() {
+    TETHER_STATIC=$HERE.static/tether run_pytest farm
+}
+
 # Runs a command with Wine's settings: a prefix of our own, no display, no window of a debugger, and a
 # locale in which a file may have any name.
 with_wine() {
@@ -333,6 +338,7 @@ prepare_areas() {
             look_for_windows_engine
             [ -z "$WINDOWS_ENGINE" ] || tools+=("${TOOLS_WINE[@]}")
             ;;
+        farm) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_FARM[@]}") ;;
         windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}") ;;
         esac
     done
@@ -349,6 +355,7 @@ prepare_areas() {
         esac
         case $area in
         arm64) prepare_arm64 ;;
+        farm) cmd_build static=yes ;;
         esac
     done
 }

@@ -221,6 +221,16 @@ def free_ports(count=2):
     return found
 
 
+def free_range(count):
+    """The first of so many ports in a row."""
+    steps = range(0, count, PORTS.step)
+    while True:
+        first, before = random.choice(PORTS), len(claims)
+        if all(first + step in PORTS and _claim(first + step) for step in steps):
+            return first
+        release_ports(before)
+
+
 def release_ports(kept):
     """Gives back all ports but those that were claimed first."""
     while len(claims) > kept:

@@ -93,7 +93,17 @@ soak_first() {
     count $(cat "$BUILD/logs/lanes/${file//\//-}")
 }
 
-# Usage: ./dev soak [MINUTES [SEED]]; ./dev soak tests [ROUNDS]; ./dev soak first [ROUNDS]
+# Many editors with an instance each, of which a third is killed.
+soak_farm() {
+    local file=engine/test_farm.py
+    say "soak: $1 editors, seed $2"
+    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
+    TETHER_FARM_EDITORS=$1 TETHER_SEED=$2 run_pytest_file 1 $file
+    # shellcheck disable=SC2046 # three numbers
+    count $(cut -d ' ' -f 1-3 "$BUILD/logs/lanes/${file//\//-}")
+}
+
+# Usage: ./dev soak [MINUTES [SEED]]; ./dev soak tests [ROUNDS]; ./dev soak first [ROUNDS]; ./dev soak farm [EDITORS [SEED]]
 cmd_soak() {
     local what=random number=${1:-3}
     case $number in
@@ -101,21 +111,27 @@ cmd_soak() {
         what=$number
         number=${2:-1}
         ;;
+    farm)
+        what=farm
+        number=${2:-20}
+        shift
+        ;;
     esac
-    [[ $number =~ ^[1-9][0-9]*$ ]] || die "soak: '$number' is no number of minutes or rounds"
+    [[ $number =~ ^[1-9][0-9]*$ ]] || die "soak: '$number' is no number of minutes, rounds or editors"
     # shellcheck source=tests/support/areas.sh
     . "$ROOT/tests/support/areas.sh"
     need "${TOOLS_PYTEST[@]}"
     mkdir -p "$BUILD/logs"
     : >"$SKIPS"
     cmd_build
-    if [ "$what" != first ]; then
+    if [ "$what" != first ] && [ "$what" != farm ]; then
         cmd_build sanitize=address
         cmd_build sanitize=undefined
     fi
     case $what in
     tests) soak_tests "$number" ;;
     first) soak_first "$number" ;;
+    farm) soak_farm "$number" "${2:-$RANDOM}" ;;
     random) soak_at_random "$number" "${2:-$RANDOM}" ;;
     esac
     summary
