@@ -7,8 +7,16 @@ from tools_probe import Refused, shared_tools
 
 # What is wrong on purpose; the game says it where the editor does.
 WANTED_ERRORS = ('SCRIPT ERROR: Parse Error: Expected end of statement', "Nonexistent function 'foo'", "'queue_free' on a null value",
-                 "ERROR: told by the game")
-HEADLESS_GAME = '\n[editor]\n\nrun/main_run_args="--headless"\n'
+                 "ERROR: told by the game", 'Identifier "nope" not declared', "Invalid access to property or key 'nope'")
+ACTIONS = """
+[input]
+
+jump={
+"deadzone": 0.2,
+"events": [Object(InputEventKey,"resource_local_to_scene":false,"resource_name":"","device":-1,"window_id":0,"alt_pressed":false,"shift_pressed":false,"ctrl_pressed":false,"meta_pressed":false,"pressed":false,"keycode":0,"physical_keycode":32,"key_label":0,"unicode":0,"location":0,"echo":false,"script":null)]
+}
+"""
+HEADLESS_GAME = ACTIONS + '\n[editor]\n\nrun/main_run_args="--headless"\n'
 GAME = """extends Node2D
 
 signal hurt(by: String)
@@ -80,7 +88,8 @@ def game(editor):
 
 def test_J1_without_a_game_each_tool_says_so(editor):
     for tool, arguments in (("game_tree", {}), ("game_get", {"path": "."}), ("game_set", {"path": ".", "properties": {"x": 1}}),
-                            ("game_run", {"code": "return 1"}), ("editor_screenshot", {"target": "game"})):
+                            ("game_run", {"code": "return 1"}), ("game_play", {}), ("game_monitor", {}),
+                            ("editor_screenshot", {"target": "game"})):
         assert "No game is running" in editor.refusal(tool, **arguments)
 
 
@@ -205,3 +214,166 @@ def test_J1_a_tree_of_5000_nodes_is_looked_at_in_time(game):
         assert listed["total"] == 5013 and len(listed["nodes"]) == 100
         times.append(game.last_usec)
     assert sorted(times)[0] < 100000, times
+
+
+# ---- playing -------------------------------------------------------------------------------------
+
+# Writes down what comes: "event", or "frame" while something is pressed.
+PLAYED = """extends Node2D
+
+signal landed(where: int)
+
+var seen: Array = []
+var frames: int = 0
+var jumped: float = 0.0
+
+
+func _ready() -> void:
+\tvar button: Button = Button.new()
+\tbutton.name = "Start"
+\tbutton.position = Vector2(10, 10)
+\tbutton.text = ""
+\tbutton.size = Vector2(20, 20)
+\tbutton.pressed.connect(func() -> void: seen.append("button"))
+\tadd_child(button)
+\tvar line: LineEdit = LineEdit.new()
+\tline.name = "Line"
+\tline.position = Vector2(10, 40)
+\tline.size = Vector2(50, 20)
+\tadd_child(line)
+
+
+func _process(delta: float) -> void:
+\tframes += 1
+\tif Input.is_action_pressed("jump"):
+\t\tjumped += delta
+
+
+func _input(event: InputEvent) -> void:
+\tif event is InputEventMouseMotion:
+\t\tvar motion: InputEventMouseMotion = event
+\t\tseen.append("move %d %d by %d %d, %d" % [motion.position.x, motion.position.y, motion.relative.x, motion.relative.y, motion.button_mask])
+\telif event is InputEventScreenDrag:
+\t\tseen.append("drag")
+\telse:
+\t\tseen.append("%s %s" % [event.as_text(), "down" if event.is_pressed() else "up"])
+\tif event.is_action_pressed("jump"):
+\t\tlanded.emit(3)
+\t\tprint("jumps")
+"""
+SEEN = "scene.seen"
+
+
+@pytest.fixture
+def played(editor):
+    make_game(editor, PLAYED)
+    editor.call("project_run", scene="current")
+    yield editor
+    stop(editor)
+
+
+def play(tools, *steps, values=(SEEN,), **more):
+    answer = tools.call("game_play", steps=list(steps), values=list(values), **more)
+    assert "stopped" not in answer and "errors" not in answer, answer
+    assert answer["played"] == len(steps)
+    return list(answer["values"].values())[0] if len(values) == 1 else answer["values"]
+
+
+def test_J2_keys_and_actions_are_held_for_their_time(played):
+    told = play(played, {"key": "Space", "for": 0.5}, values=(SEEN, "scene.jumped", "Input.is_action_pressed('jump')"))
+    assert told[SEEN] == ["Space down", "Space up"]
+    assert 0.4 < told["scene.jumped"] < 0.7 and told["Input.is_action_pressed('jump')"] is False
+    # Two at once; at the end all is released.
+    told = play(played, {"action": "jump", "down": True}, {"key": "A", "shift": True}, values=("scene.seen.slice(2)", "Input.is_action_pressed('jump')"))
+    assert told["scene.seen.slice(2)"][1:] == ["Shift+A down", "Shift+A up"] and told["Input.is_action_pressed('jump')"] is True
+    assert played.call("game_run", code="return [Input.is_action_pressed('jump'), Input.is_key_pressed(KEY_A)]")["result"] == [False, False]
+
+
+def test_J2_the_mouse_moves_clicks_and_drags(played):
+    play(played, {"mouse": "left", "at": "Start"}, values=("1",))
+    seen = play(played)
+    assert "button" in seen and seen[0] == "move 20 20 by 20 20, 0"  # a window of nobody has 64 pixels
+    seen = play(played, {"move": [5, 5]}, {"by": [5, -3]}, {"mouse": "left", "at": [20, 10], "to": [40, 30], "for": 0.2},
+                values=("scene.seen.slice(%d)" % len(seen),))
+    assert seen[:3] == ["move 5 5 by 5 5, 0", "move 5 5 by 5 -3, 0", "move 20 10 by 15 5, 0"]
+    assert seen[-2].startswith("move 40 30") and seen[-2].endswith(", 1") and seen[-1].endswith("up") and len(seen) > 6
+
+
+def test_J2_text_touch_and_joypad(played):
+    assert play(played, {"mouse": "left", "at": "Line"}, {"text": "Hé 3"}, values=("node('Line').text",)) == "Hé 3"
+    count = len(play(played))
+    seen = play(played, {"touch": 0, "at": [5, 6], "to": [50, 60], "for": 0.1}, {"joy_button": 0}, {"joy_axis": 0, "value": -0.5},
+                values=("scene.seen.slice(%d)" % count,))
+    touched = [text for text in seen if "Screen" in text]
+    assert len(touched) == 2 and touched[0].endswith("down") and "(5" in touched[0] and touched[1].endswith("up") and "(50" in touched[1]
+    assert "drag" in seen
+    joypad = [text for text in seen if "Joypad" in text]
+    assert len(joypad) == 4 and "-0.5" in joypad[2] and joypad[3].count("0.00")
+
+
+def test_J2_what_is_waited_for(played):
+    first = played.call("game_get", path=".", properties=["frames"])["properties"]["frames"]
+    assert play(played, {"frames": 5}, {"wait": 0.2}, {"until": "scene.frames > %d" % (first + 40)}, values=("scene.frames",)) > first + 40
+    # What came earlier in the sequence counts.
+    play(played, {"action": "jump"}, {"signal": ".:landed"}, {"output": "jumps"}, {"node": "Start"})
+    for step, words in (({"until": "scene.frames < 0"}, "did not come about within 0.1"), ({"signal": ".:landed"}, "did not come"),
+                        ({"node": "Nobody"}, "did not come"), ({"output": "nothing"}, "did not come")):
+        answer = played.call("game_play", steps=[{"frames": 1}, {**step, "limit": 0.1}, {"frames": 1}], values=["1 + 1"])
+        assert answer["played"] == 1 and answer["stopped"].startswith("Step 2, ") and words in answer["stopped"] and answer["values"] == {"1 + 1": 2}
+    assert "limit of the whole" in played.call("game_play", steps=[{"wait": 60}], limit=1)["stopped"]
+
+
+def test_J2_what_cannot_be_played_is_told_before_anything_is(played):
+    for step, words in (({"jump": 1}, "must have one of action, key"), ({"action": "jumpp"}, "'jump'"), ({"key": "Spcae"}, "no key 'Spcae'"),
+                        ({"until": "nope"}, "nope"), ({"signal": ".:land"}, "'landed'"), ({"wait": "1"}, "is a number"), ({"key": "A", "fro": 1}, "'fro'")):
+        told = played.refusal("game_play", steps=[{"key": "B"}, step])
+        assert told.startswith("Nothing was played. Step 2") and words in told, told
+    assert "Value 'nope'" in played.refusal("game_play", values=["nope"])
+    assert play(played) == []
+    told = played.call("game_play", steps=[{"until": "scene.nope"}], values=["scene.nope", "3"])
+    assert "'nope'" in told["stopped"] and "'nope'" in told["values"]["scene.nope"]["error"] and told["values"]["3"] == 3
+    assert "held" not in played.call("project_output")
+
+
+def test_J2_time_is_frozen_goes_by_frames_and_at_another_speed(played):
+    frozen = play(played, {"freeze": True}, values=("scene.frames",))
+    assert play(played, values=("scene.frames",)) == frozen
+    assert play(played, {"step": 1}, values=("scene.frames",)) == frozen + 1
+    assert play(played, {"key": "Space", "down": True}, {"step": 3}, {"key": "Space", "down": False}, values=("scene.frames",)) == frozen + 4
+    assert "frozen" in played.call("game_play", steps=[{"wait": 1}])["stopped"]
+    assert "frozen" in played.call("game_play", steps=[{"key": "A"}])["stopped"]
+    answer = played.call("game_play", steps=[{"freeze": False}, {"speed": 4}, {"key": "Space", "for": 2}], values=["scene.jumped"])
+    assert "frozen" not in answer and 1.8 < answer["values"]["scene.jumped"] < 3
+    assert played.last_usec < 1500000
+
+
+def test_J2_a_frozen_game_goes_on_when_the_tools_go(played):
+    play(played, {"freeze": True})
+    played.request(op="detach")
+    played.attach()
+    assert play(played, {"wait": 0.1}, values=("scene.frames",)) > 0
+
+
+def test_J1_what_a_game_costs(played):
+    now = played.call("game_monitor")
+    assert now["frames"] == 1 and now["monitors"]["nodes"] > 3 and now["monitors"]["frame_ms"] > 0 and now["monitors"]["memory_mb"] > 1
+    played.call("game_run", code="Performance.add_custom_monitor(&\"game/frames\", func() -> int: return tree.current_scene.frames)\n"
+                "tree.set_meta(&\"keep\", self)")
+    over = played.call("game_monitor", seconds=1)
+    assert over["frames"] > 20 and 0.9 < over["seconds"] < 2
+    spread = over["monitors"]["frame_ms"]
+    assert spread["min"] <= spread["median"] <= spread["p99"] <= spread["max"]
+    own = over["monitors"]["game/frames"]
+    assert own["now"] == own["max"] > own["min"]
+
+
+def test_J1_errors_with_all_the_lines_that_led_to_them(editor):
+    path = make_game(editor, "extends Node2D\n\n\nfunc _ready() -> void:\n\tfirst()\n\n\nfunc first() -> void:\n\tsecond()\n\n\n"
+                     "func second() -> void:\n\tpush_error(\"told by the game\")\n")
+    editor.call("project_run", scene="current")
+    editor.call("game_run", code="return 5 / 2")
+    told = editor.until("project_output", lambda answer: "errors" in answer, stacks=True)
+    assert len(told["errors"]) == 1, "something of ours was warned of"
+    assert told["errors"][0].endswith("told by the game (%s:13 in second(), from %s:9 in first(), from %s:5 in _ready())" % (path, path, path))
+    assert editor.call("project_output")["errors"][0].endswith("(%s:13)" % path)
+    stop(editor)

@@ -1,5 +1,6 @@
 """F8: pictures of the editor and of the running game, from an editor that draws on a screen nobody sees."""
 import base64
+import json
 import struct
 
 import pytest
@@ -76,6 +77,45 @@ def test_F8_a_picture_of_the_game(tools):
     size, text, data = shot(tools, target="game", max_size=200)
     assert max(size) == 200 and text.startswith("game, ")
     assert 0.05 < share_of_red(tools, data) < 0.5
+    # Never older than what was done before it, also while the game stands still.
+    tools.call("game_play", steps=[{"freeze": True}])
+    tools.call("game_set", path="Box", properties={"color": "blue"})
+    assert share_of_red(tools, shot(tools, target="game")[2]) == 0
+    tools.call("game_set", path="Box", properties={"color": "red"})
+    image, about, told = tools.call("game_play", steps=[{"step": 2}], values=["node('Box').color"], picture=300)["content"]
+    assert 0.05 < share_of_red(tools, image["data"]) < 0.5 and about["text"].startswith("game, ")
+    told = json.loads(told["text"])
+    assert told["values"] == {"node('Box').color": {"Color": [1, 0, 0, 1]}} and told["frozen"] is True
     tools.call("project_stop")
     tools.until("editor_state", lambda state: state["playing"] is None)
     assert "No game" in tools.refusal("editor_screenshot", target="game")
+
+
+STEPPED = """extends ColorRect
+
+var frames: int = 0
+var clicked: bool = false
+
+
+func _process(_delta: float) -> void:
+\tframes += 1
+
+
+func _gui_input(event: InputEvent) -> void:
+\tclicked = clicked or event is InputEventMouseButton
+"""
+
+
+def test_J2_a_game_with_a_window_is_stepped_frame_by_frame_and_clicked(tools):
+    tools.call("script_edit", path="res://box.gd", text=STEPPED)
+    tools.call("project_run", scene="current")
+    frozen = tools.call("game_play", steps=[{"frames": 5}, {"freeze": True}], values=["node('Box').frames"])["values"]["node('Box').frames"]
+    for wanted in (1, 4):
+        frozen += wanted
+        told = tools.call("game_play", steps=[{"step": wanted}], values=["node('Box').frames"])
+        assert told["values"] == {"node('Box').frames": frozen} and told["frozen"] is True
+    told = tools.call("game_play", steps=[{"freeze": False}, {"mouse": "left", "at": "Box"}], values=["node('Box').clicked", "node('Box').frames"])
+    assert told["values"]["node('Box').clicked"] is True and told["values"]["node('Box').frames"] > frozen
+    assert tools.call("game_monitor")["monitors"]["draw_calls"] > 0
+    tools.call("project_stop")
+    tools.until("editor_state", lambda state: state["playing"] is None)

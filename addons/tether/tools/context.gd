@@ -47,6 +47,12 @@ static func failure(message: String) -> Dictionary:
 	return {"error": message}
 
 
+## A picture as the content of an answer.
+static func picture(what: String, png: PackedByteArray, size: Vector2i, shown: Vector2i) -> Array:
+	return [{"type": "image", "data": Marshalls.raw_to_base64(png), "mimeType": "image/png"},
+			{"type": "text", "text": "%s, %d×%d%s" % [what, size.x, size.y, "" if size == shown else ", shown at %d×%d" % [shown.x, shown.y]]}]
+
+
 ## The editor's main loop, which outlives the plugin that a waiting call belongs to.
 static func tree() -> SceneTree:
 	return Engine.get_main_loop()

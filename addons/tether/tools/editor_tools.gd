@@ -113,13 +113,7 @@ func _screenshot(arguments: Dictionary) -> Dictionary:
 		return Context.failure("The picture could not be taken: '%s' gave none." % target)
 	var size: Vector2i = image.get_size()
 	_shrink(image, arguments["max_size"])
-	return {"content": picture(target, image.save_png_to_buffer(), size, image.get_size())}
-
-
-## A picture as the content of an answer.
-static func picture(what: String, png: PackedByteArray, size: Vector2i, shown: Vector2i) -> Array:
-	return [{"type": "image", "data": Marshalls.raw_to_base64(png), "mimeType": "image/png"},
-			{"type": "text", "text": "%s, %d×%d%s" % [what, size.x, size.y, "" if size == shown else ", shown at %d×%d" % [shown.x, shown.y]]}]
+	return {"content": Context.picture(target, image.save_png_to_buffer(), size, image.get_size())}
 
 
 func _shoot_game(longest: int) -> Dictionary:
@@ -128,7 +122,7 @@ func _shoot_game(longest: int) -> Dictionary:
 	var answer: Dictionary = problem if session < 0 else await _context.game.ask(session, "picture", {"max_size": longest})
 	if answer.has("error"):
 		return answer
-	return {"content": picture("game", answer["png"], answer["size"], answer["shown"])}
+	return {"content": Context.picture("game", answer["png"], answer["size"], answer["shown"])}
 
 
 func _take(target: String) -> Image:

@@ -13,7 +13,7 @@ const RETRY_MSEC: int = 500
 ## How long an answer may still come after an error on the way to it.
 const MISHAP_MSEC: int = 500
 const HELPER: String = "res://addons/tether/tools/game/helper.tscn"
-const GAME_FOLDER: String = "res://addons/tether/tools/game/"
+const OWN_FOLDER: String = "res://addons/tether/"
 ## Lines of output that are kept; twice as many at most before the older half is dropped.
 const CAPACITY: int = 10000
 ## What the engine calls text with BBCode, among the kinds of output.
@@ -27,12 +27,16 @@ var _last_question: int = 0
 ## Sessions in whose game the helper is, and those that have one on the way.
 var _helpers: Dictionary[int, bool] = {}
 var _had_helper: Dictionary[int, bool] = {}
+## Games that a tool has frozen.
+var _frozen: Dictionary[int, bool] = {}
 ## How many questions a session's game is at.
 var _asked: Dictionary[int, int] = {}
 ## What went wrong in a game while it worked for us; the debugger held it there, and was told to go on.
 var _mishaps: Dictionary[int, String] = {}
 ## Where sessions' games are held: the stack, the innermost frame first.
 var _stacks: Dictionary[int, Array] = {}
+## Games that were told to go on and are about to.
+var _let_go: Dictionary[int, bool] = {}
 var _is_closed: bool = false
 ## Why a session's game is held, as long as it is.
 var _reasons: Dictionary[int, String] = {}
@@ -44,6 +48,8 @@ var _lines: PackedStringArray = []
 var _dropped: int = 0
 ## Sessions whose game has begun to speak; they are active a moment before.
 var _begun: Dictionary[int, bool] = {}
+## Sessions whose game has not drawn its first frame.
+var _starting: Dictionary[int, bool] = {}
 
 
 func _setup_session(session_id: int) -> void:
@@ -66,6 +72,13 @@ func _listen(session_id: int) -> void:
 		debugger.connect(&"output", _on_output)
 
 
+## A game tells of its frames about once a second; the first of them says that it is set up.
+func _on_early_data(message: String, _data: Array, debugger: Node, session_id: int) -> void:
+	if message == "performance:profile_frame":
+		_starting.erase(session_id)
+		debugger.disconnect(&"debug_data", _on_early_data.bind(debugger, session_id))
+
+
 func _debugger(session_id: int) -> Node:
 	var debuggers: Array[Node] = EditorInterface.get_base_control().find_children("*", "ScriptEditorDebugger", true, false)
 	return debuggers[session_id] if session_id < debuggers.size() else null
@@ -77,11 +90,15 @@ func _on_started(session_id: int) -> void:
 		_lines.clear()
 		_dropped = 0
 	_begun[session_id] = true
+	var debugger: Node = _debugger(session_id)
+	_starting[session_id] = true
+	if debugger != null and not debugger.is_connected(&"debug_data", _on_early_data.bind(debugger, session_id)):
+		debugger.connect(&"debug_data", _on_early_data.bind(debugger, session_id))
 
 
 func _on_stopped(session_id: int) -> void:
 	_begun[session_id] = false
-	for notes: Dictionary in [_helpers, _had_helper, _stacks, _mishaps]:
+	for notes: Dictionary in [_helpers, _had_helper, _frozen, _stacks, _mishaps, _let_go]:
 		notes.erase(session_id)
 
 
@@ -111,7 +128,7 @@ func lines_from(first: int, limit: int) -> PackedStringArray:
 
 
 func _on_breaked(is_held: bool, _can_debug: bool, reason: String, _has_stack: bool, session_id: int) -> void:
-	for notes: Dictionary in [_told, _reasons, _stacks]:
+	for notes: Dictionary in [_told, _reasons, _stacks, _let_go]:
 		notes.erase(session_id)
 	if is_held:
 		_reasons[session_id] = reason
@@ -122,12 +139,14 @@ func _on_stack_dump(stack: Array, session_id: int) -> void:
 	_stacks[session_id] = stack
 	# An error in what we run there is told in the answer, and holds up nothing.
 	if _asked.get(session_id, 0) > 0 and _reasons.get(session_id, "") != BREAKPOINT and stack.any(_is_ours):
-		_mishaps[session_id] = "%s (%s)" % [_reasons[session_id], frame_text(stack[0])]
+		if str(stack[0].get("file", "")).begins_with(OWN_FOLDER): # and what ended there answers no more
+			_mishaps[session_id] = "%s (%s)" % [_reasons[session_id], frame_text(stack[0])]
+		_let_go[session_id] = true
 		get_session(session_id).send_message("continue", [])
 
 
 func _is_ours(frame: Dictionary) -> bool:
-	return str(frame.get("file", "")).begins_with(GAME_FOLDER) or str(frame.get("file", "")).begins_with("gdscript://")
+	return str(frame.get("file", "")).begins_with(OWN_FOLDER) or str(frame.get("file", "")).begins_with("gdscript://")
 
 
 static func frame_text(frame: Dictionary) -> String:
@@ -145,6 +164,11 @@ func _capture(message: String, data: Array, session_id: int) -> bool:
 			_had_helper[session_id] = true
 		"tether:gone":
 			_helpers.erase(session_id)
+		"tether:freeze":
+			_frozen[session_id] = data == [true]
+			get_session(session_id).send_message("scene:suspend_changed", [data == [true]])
+		"tether:step":
+			get_session(session_id).send_message("scene:next_frame", [])
 		"tether:answer":
 			if data.size() == 2 and _answers.has(data[0]) and data[1] is Dictionary:
 				_answers[data[0]] = data[1]
@@ -230,9 +254,8 @@ func _answer_to(question: int, session_id: int, limit_msec: int) -> Dictionary:
 	var mishap_end: int = 0
 	while _answers[question].is_empty() and _is_alive(session_id) and _helpers.has(session_id) and Time.get_ticks_msec() < end:
 		await _tree().process_frame
-		if _told.get(session_id, false) and not _is_closed and get_session(session_id).is_breaked() and not _mishaps.has(session_id):
+		if _told.get(session_id, false) and _is_held(session_id):
 			break
-		# A function that ended in an error of ours answers no more; one of theirs, called by it, may.
 		if _mishaps.has(session_id) and mishap_end == 0:
 			mishap_end = Time.get_ticks_msec() + MISHAP_MSEC
 		if mishap_end > 0 and Time.get_ticks_msec() > mishap_end:
@@ -242,6 +265,11 @@ func _answer_to(question: int, session_id: int, limit_msec: int) -> Dictionary:
 	if answer.is_empty():
 		return {"error": await _why_silent(session_id)}
 	return answer
+
+
+## Held by the debugger, and not about to go on.
+func _is_held(session_id: int) -> bool:
+	return _is_alive(session_id) and get_session(session_id).is_breaked() and not _let_go.has(session_id)
 
 
 func _is_alive(session_id: int) -> bool:
@@ -266,9 +294,9 @@ func _why_silent(session_id: int) -> String:
 ## Where and why the debugger holds a game, or "". The news of it is ahead of the stack, which is waited for.
 func _held_text(session_id: int) -> String:
 	var end: int = Time.get_ticks_msec() + WAIT_MSEC
-	while _is_alive(session_id) and get_session(session_id).is_breaked() and not _told.has(session_id) and Time.get_ticks_msec() < end:
+	while _is_held(session_id) and not _told.has(session_id) and Time.get_ticks_msec() < end:
 		await _tree().process_frame
-	if not _is_alive(session_id) or not get_session(session_id).is_breaked():
+	if not _is_held(session_id):
 		return ""
 	var stack: Array = _stacks.get(session_id, [])
 	return "The debugger holds the game%s: %s Nothing goes on in it until game_debug continues it." % [
@@ -283,12 +311,16 @@ func reason_of(session_id: int) -> String:
 ## Puts the helper into a game that has none. The engine makes a node beside one of a scene that is there:
 ## the scene that was run is, as a rule; if not, the game is asked which are.
 func _has_helper(session_id: int) -> bool:
-	var end: int = Time.get_ticks_msec() + WAIT_MSEC
+	# The first line of a game's scripts already hears us, and then its root takes no child.
+	var end: int = Time.get_ticks_msec() + START_MSEC
+	while _starting.has(session_id) and _is_alive(session_id) and not _is_held(session_id) and Time.get_ticks_msec() < end:
+		await _tree().process_frame
+	end = Time.get_ticks_msec() + WAIT_MSEC
 	var scenes: Dictionary[String, int] = {EditorInterface.get_playing_scene(): 1}
 	var debugger: Node = _debugger(session_id) if not _helpers.has(session_id) else null
 	var listen: Callable = _note_scenes.bind(scenes)
 	var next: int = 0
-	while not _helpers.has(session_id) and _is_alive(session_id) and not get_session(session_id).is_breaked() and Time.get_ticks_msec() < end:
+	while not _helpers.has(session_id) and _is_alive(session_id) and not _is_held(session_id) and Time.get_ticks_msec() < end:
 		if Time.get_ticks_msec() >= next:
 			# The rarest: there will be a helper for each of its nodes, until they find out.
 			if not scenes.is_empty():
@@ -330,6 +362,8 @@ func _send_helper(session_id: int, scene: String) -> void:
 func close() -> void:
 	for session_id: int in _helpers:
 		if get_session(session_id).is_active():
+			if _frozen.get(session_id, false):
+				get_session(session_id).send_message("scene:suspend_changed", [false])
 			get_session(session_id).send_message("tether:leave", [])
 	_is_closed = true
 

@@ -6,6 +6,9 @@ const Context := preload("context.gd")
 const Schema := preload("schema.gd")
 
 const LONGEST_RUN: int = 60
+const LONGEST_PLAY: int = 120
+## How long the answer may take beside what is done for it.
+const WAY_MSEC: int = 3000
 
 var _context: Context
 
@@ -34,6 +37,16 @@ func get_tools() -> Array[Dictionary]:
 				"description": "Runs GDScript in the running game: calls methods, adds nodes, computes. The body of a function as in script_run; it sees 'scene', 'tree', 'root', node(path) and the autoloads.",
 				"input": _object({"code": Schema.text("The lines of the function's body."),
 					"limit": Schema.integer("Seconds to wait for it.", 1, LONGEST_RUN, 10)}, ["code"])},
+		{"name": "game_play", "destructive": true, "open_world": true, "while_busy": true, "call": _play,
+				"description": "Plays the running game: steps one after the other, then values and a picture, in one call. At the end all is released.",
+				"input": _object({
+					"steps": {"type": "array", "items": {"type": "object"}, "description": "Input: {\"action\": \"jump\", \"for\": 0.5}, or key, mouse ('left'), joy_button, joy_axis with 'value', touch (0) instead; 'for' seconds or 'down' true or false; mouse and touch 'at' [x, y] or a node's path, and 'to'. {\"move\": [x, y]}, {\"by\": [dx, dy]}, {\"text\": \"…\"}. Waits: {\"wait\": seconds}, {\"frames\": n}, {\"until\": \"node('Player').is_on_floor()\"}, {\"signal\": \"Player:died\"}, {\"node\": path}, {\"output\": text}, with a 'limit' in seconds. Time: {\"freeze\": true}, {\"step\": frames}, {\"speed\": 0.5}."},
+					"values": Schema.texts("Expressions as in game_run, told at the end."),
+					"picture": Schema.integer("Longest side of a picture at the end; 0 for none.", 0, 4096, 0),
+					"limit": Schema.integer("Seconds for all of it.", 1, LONGEST_PLAY, 30)})},
+		{"name": "game_monitor", "read": true, "call": _measure,
+				"description": "Frame times, memory, objects, draw calls and the game's own monitors: now, or minimum, median and p99 over some seconds.",
+				"input": _object({"seconds": Schema.integer("How long to measure.", 0, LONGEST_PLAY, 0)})},
 	]
 
 
@@ -57,3 +70,21 @@ func _ask(arguments: Dictionary, command: String, limit_msec: int = Context.Game
 
 func _run(arguments: Dictionary) -> Dictionary:
 	return await _ask(arguments, "run", 1000 * int(arguments["limit"]))
+
+
+func _play(arguments: Dictionary) -> Dictionary:
+	var answer: Dictionary = await _ask(arguments, "play", 1000 * int(arguments["limit"]) + WAY_MSEC)
+	if not answer.has("picture"):
+		return answer
+	var picture: Dictionary = answer["picture"]
+	answer.erase("picture")
+	if picture.has("error"):
+		answer["no_picture"] = picture["error"]
+		return answer
+	var content: Array = Context.picture("game", picture["png"], picture["size"], picture["shown"])
+	content.append({"type": "text", "text": JSON.stringify(answer)})
+	return {"content": content}
+
+
+func _measure(arguments: Dictionary) -> Dictionary:
+	return await _ask(arguments, "measure", 1000 * int(arguments["seconds"]) + WAY_MSEC)

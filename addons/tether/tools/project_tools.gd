@@ -52,7 +52,8 @@ func get_tools() -> Array[Dictionary]:
 		{"name": "project_output", "read": true, "call": _output,
 				"description": "What the running game prints, or the last one did, and the errors in the debugger's list. Newest last.",
 				"input": Schema.object({"from": Schema.integer("First line; by default the last ones.", 0, 1 << 30),
-					"limit": Schema.integer("At most so many lines.", 1, 1000, 100)})},
+					"limit": Schema.integer("At most so many lines.", 1, 1000, 100),
+					"stacks": Schema.flag("Errors with all the lines that led to them.")})},
 		{"name": "project_export_presets", "read": true, "call": _export_presets,
 				"description": "The export presets of the project.", "input": Schema.object()},
 	]
@@ -295,7 +296,7 @@ func _output(arguments: Dictionary) -> Dictionary:
 	var text: String = "\n".join(_context.game.lines_from(first, arguments["limit"]))
 	var result: Dictionary = {"from": first, "text": text.left(50000), "lines": count,
 			"playing": EditorInterface.is_playing_scene(), "connected": _context.game.has_game()}
-	var errors: Array[String] = _debugger_errors()
+	var errors: Array[String] = _debugger_errors(arguments["stacks"])
 	if not errors.is_empty():
 		result["errors"] = errors
 	if not reason.is_empty():
@@ -306,7 +307,7 @@ func _output(arguments: Dictionary) -> Dictionary:
 
 ## What the list of errors in the debugger shows; the engine gives it nowhere else. What comes again
 ## in each frame is told once, with how often.
-func _debugger_errors() -> Array[String]:
+func _debugger_errors(with_stacks: bool) -> Array[String]:
 	var times: Dictionary[String, int] = {}
 	var firsts: Dictionary[String, String] = {}
 	var debuggers: Node = _context.find_control("EditorDebuggerNode")
@@ -317,7 +318,7 @@ func _debugger_errors() -> Array[String]:
 				continue
 			for item: TreeItem in tree.get_root().get_children():
 				if item.has_meta("_is_error") or item.has_meta("_is_warning"):
-					var text: String = item.get_text(1).left(500) + _place_of(item)
+					var text: String = item.get_text(1).left(500) + _place_of(item, with_stacks)
 					times[text] = times.get(text, 0) + 1
 					firsts.get_or_add(text, item.get_text(0))
 	var found: Array[String] = []
@@ -327,12 +328,14 @@ func _debugger_errors() -> Array[String]:
 
 
 ## Where in the project an error came up: its rows name the lines that led to it.
-func _place_of(item: TreeItem) -> String:
+func _place_of(item: TreeItem, with_stack: bool) -> String:
+	var places: PackedStringArray = []
 	for row: TreeItem in item.get_children():
 		var place: Variant = row.get_metadata(0)
 		if place is Array and (place as Array).size() == 2 and str((place as Array)[0]).begins_with("res://"):
-			return " (%s:%d)" % (place as Array)
-	return ""
+			var function: String = row.get_text(1).get_slice("@", 1).strip_edges() if row.get_text(1).contains("@") else ""
+			places.append(("%s:%d" % (place as Array)) + (" in " + function if with_stack and not function.is_empty() else ""))
+	return "" if places.is_empty() else " (%s)" % (", from ".join(places) if with_stack else places[0])
 
 
 func _export_presets(_arguments: Dictionary) -> Dictionary:

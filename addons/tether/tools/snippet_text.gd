@@ -11,12 +11,12 @@ static func compose(head: Array[String], code: String) -> String:
 	return "\n".join([_ignored_warnings()] + head) + "\n" + _indented(code) + "\n"
 
 
-## What a project counts as an error is a matter of its style; a snippet need not keep to it.
+## What a project warns of, or counts as an error, is a matter of its style; a snippet need not keep to it.
 static func _ignored_warnings() -> String:
 	var names: Array[String] = []
 	for info: Dictionary in ProjectSettings.get_property_list():
 		var name: String = info["name"]
-		if name.begins_with("debug/gdscript/warnings/") and info["type"] == TYPE_INT and ProjectSettings.get_setting(name) == 2:
+		if name.begins_with("debug/gdscript/warnings/") and info["type"] == TYPE_INT and ProjectSettings.get_setting(name) > 0:
 			names.append("\"%s\"" % name.get_file())
 	return "" if names.is_empty() else "@warning_ignore_start(%s)" % ", ".join(names)
 

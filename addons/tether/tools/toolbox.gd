@@ -28,7 +28,7 @@ const INSTRUCTIONS: String = """You work in a Godot editor that the user has ope
 - Begin with editor_state. Files are 'res://…'. Nodes are named from the root of the edited scene: '.', 'Player', 'Player/Sprite'.
 - Values are JSON: [x, y] for vectors, '#rrggbb' for colours, 'res://…' for resources, names for enums, {"type": "RectangleShape2D", "properties": {…}} for a new resource.
 - node_…, scene_… and script_attach work on the edited scene; scene_save writes it to its file.
-- To try the game: project_run (it saves open scenes), then project_output, editor_screenshot with target 'game' and the game_… tools (nodes as in the edited scene, or '/root/…'), then project_stop.
+- To try the game: project_run (it saves open scenes), then game_play (input, waits, values and a picture in one call), project_output and the other game_… tools (nodes as in the edited scene, or '/root/…'), then project_stop.
 - Lists are short at first: give 'next' of an answer as 'offset' for more.
 - docs_search, docs_class, docs_method and docs_property know this very version of the engine: ask them before you guess. What no tool does, script_run does."""
 

@@ -85,11 +85,11 @@ func properties(scene_tree: SceneTree, arguments: Dictionary) -> Dictionary:
 	if node.get_script() != null:
 		result["script"] = node.get_script().resource_path
 	var page: Array[Dictionary] = found.slice(arguments["offset"], arguments["offset"] + arguments["limit"])
-	var codec: VariantJson = _codec(scene_tree, LONGEST_LIST)
+	var json: VariantJson = codec(scene_tree, LONGEST_LIST)
 	result["properties"] = {}
 	for index: int in page.size():
 		var name: String = Properties.name_of(page[index]) if chosen.is_empty() else str(chosen[arguments["offset"] + index])
-		result["properties"][name] = Properties.describe(page[index], codec)
+		result["properties"][name] = Properties.describe(page[index], json)
 	if arguments["offset"] + page.size() < found.size():
 		result["next"] = arguments["offset"] + page.size()
 	return result
@@ -100,20 +100,20 @@ func change(scene_tree: SceneTree, arguments: Dictionary) -> Dictionary:
 	var node: Node = NodePaths.find(scene_tree, arguments["path"], problem)
 	if node == null:
 		return problem
-	var codec: VariantJson = _codec(scene_tree, 0)
+	var json: VariantJson = codec(scene_tree, 0)
 	# Nothing is set unless all can be; then one after the other, so that two parts of one value build
 	# on each other.
 	for is_real: bool in [false, true]:
 		for name: String in arguments["properties"]:
 			var found: Dictionary = Properties.resolve(node, name, problem)
-			if problem.has("error") or not Properties.decode(found, arguments["properties"][name], codec, problem):
+			if problem.has("error") or not Properties.decode(found, arguments["properties"][name], json, problem):
 				return problem
 			if is_real:
 				found["object"].set(found["property"], found["value"])
 	return properties(scene_tree, {"path": arguments["path"], "properties": arguments["properties"].keys(), "offset": 0, "limit": 1000})
 
 
-static func _codec(scene_tree: SceneTree, longest: int) -> VariantJson:
+static func codec(scene_tree: SceneTree, longest: int) -> VariantJson:
 	return VariantJson.new(scene_tree.current_scene if scene_tree.current_scene != null else scene_tree.root, longest)
 
 

@@ -6,14 +6,18 @@ extends Node
 ## or the tools go, whatever scene is shown, and does nothing while nobody asks.
 
 const Eyes := preload("eyes.gd")
+const Meter := preload("meter.gd")
+const Player := preload("player.gd")
 const Snippet := preload("snippet.gd")
 
 const CHANNEL: String = "tether"
-const FIRST: int = -(1 << 31)
-const LAST: int = (1 << 31) - 1
+## After all nodes of the game.
+const LAST: int = 1 << 30
 
 var _eyes: Eyes = Eyes.new()
 var _is_in_use: bool = false
+## A frozen game is about to go on for one frame.
+var is_stepping: bool = false
 
 
 func _ready() -> void:
@@ -22,6 +26,7 @@ func _ready() -> void:
 		return
 	_is_in_use = true
 	process_mode = Node.PROCESS_MODE_ALWAYS
+	process_priority = LAST
 	set_process(false)
 	EngineDebugger.register_message_capture(CHANNEL, _on_message)
 	_hide.call_deferred()
@@ -60,6 +65,19 @@ func _answer(id: int, command: String, arguments: Dictionary) -> void:
 	EngineDebugger.send_message(CHANNEL + ":answer", [id, answer])
 
 
+## The engine freezes a game again when it has drawn the frame. One that draws nothing is told that it has.
+func begin_step() -> void:
+	is_stepping = true
+	set_process(true)
+
+
+func _process(_delta: float) -> void:
+	set_process(false)
+	is_stepping = false
+	if not DisplayServer.window_can_draw():
+		RenderingServer.frame_post_draw.emit()
+
+
 func _do_tree(arguments: Dictionary) -> Dictionary:
 	return _eyes.tree(get_tree(), arguments)
 
@@ -78,3 +96,11 @@ func _do_run(arguments: Dictionary) -> Dictionary:
 
 func _do_picture(arguments: Dictionary) -> Dictionary:
 	return await _eyes.picture(get_tree(), arguments["max_size"])
+
+
+func _do_play(arguments: Dictionary) -> Dictionary:
+	return await Player.new(self).play(arguments)
+
+
+func _do_measure(arguments: Dictionary) -> Dictionary:
+	return await Meter.measure(get_tree(), arguments["seconds"])
