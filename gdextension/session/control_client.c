@@ -309,7 +309,7 @@ static struct news launch(struct control_client *client) {
         return (struct news){0};
     snprintf(client->text, sizeof client->text, "cannot run %s: %s%s", client->plan.next.program,
              uv_strerror(rc),
-             rc == UV_EACCES ? "; allow it (chmod +x), where programs may be run at all" : "");
+             rc == UV_EACCES ? "; make it executable, where programs may be run at all" : "");
     return (struct news){.event = {SESSION_ON_UNLAUNCHED, .hopeless = true}, .text = client->text};
 }
 

@@ -350,6 +350,15 @@ def test_F8_launcher_gets_its_execute_permission_back(scene, tmp_path):
     server.stop()
 
 
+def test_F8_launcher_that_may_not_be_executed_is_told_of_with_what_to_do(scene, tmp_path):
+    server = scene.server("forbidden", launcher=str(tmp_path))
+    server.do("start")
+    failed = server.expect("failed")
+    assert failed["code"] == 1 and failed["message"].startswith("cannot run %s: permission denied" % tmp_path)
+    assert "make it executable" in failed["message"]
+    server.wait_state("failed")
+
+
 SPEECHES = {"garbage": "echo this is no result", "nothing": "exit 0", "failure": "exit 7", "binary": "head -c 5000 /dev/urandom",
             "too much": "head -c 1000000 /dev/zero", "half a result": "printf '{\"result\":'",
             "result of a wrong kind": "echo '[1,2]'", "empty result": "echo '{}'",

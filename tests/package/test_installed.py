@@ -8,9 +8,25 @@ import pytest
 
 import editor
 from harness import Process, run
-from installed import ADDON, LAUNCHER, SETTINGS, Installed
+from installed import ADDON, LAUNCHER, SETTINGS, Installed, contents, package
+from scene import wait_until
 from users import take_users
 
+# What somebody does who chooses a file in AssetLib → Import…; returns which files the editor would install.
+CHOOSE = """var library: Node = EditorInterface.get_base_control().find_children("*", "EditorAssetLibrary", true, false)[0]
+library.find_children("*", "EditorFileDialog", true, false)[0].emit_signal(&"file_selected", "%s")
+var installer: AcceptDialog = library.find_children("*", "EditorAssetInstaller", true, false)[0]
+driver.kept["install"] = installer.get_ok_button()
+var ticked: PackedStringArray = []
+var items: Array[TreeItem] = [(installer.find_children("*", "Tree", true, false)[0] as Tree).get_root()]
+while items:
+	var item: TreeItem = items.pop_back()
+	items.append_array(item.get_children())
+	if item.is_checked(0) and item.get_child_count() == 0:
+		ticked.append(item.get_text(0))
+return ticked"""
+INSTALL = 'driver.kept["install"].pressed.emit()'
+LOADED = 'return GDExtensionManager.is_extension_loaded("res://addons/tether/tether.gdextension")'
 READ_ONLY = ["unshare", "--mount", "--propagation", "private", "sh", "-c",
              'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"', "sh"]
 
@@ -26,6 +42,23 @@ def test_H4_installed_from_the_zip_it_runs_and_ends_with_its_editor(tmp_path, na
     it = Installed(tmp_path / name)
     it.run_and_end()
     assert os.stat(it.path(LAUNCHER)).st_mode & stat.S_IXUSR
+
+
+def test_H4_the_editors_own_installer_puts_it_into_its_place(tmp_path):
+    """It runs after the plugin is enabled. A second time the installer leaves out the files that are there."""
+    it = Installed(tmp_path / "p", {}, SETTINGS % '"res://addons/driver/plugin.cfg"')
+    with it.scene() as scene:
+        scene.settle()
+        assert {"plugin.cfg", os.path.basename(LAUNCHER)} <= set(scene.run(CHOOSE % package()))
+        scene.run(INSTALL)
+        wait_until(lambda: scene.run(LOADED), "the engine has found the extension")
+        for name, data in contents().items():
+            with open(it.path(name), "rb") as file:
+                assert file.read() == data, name
+        scene.run('EditorInterface.set_plugin_enabled("tether", true)')
+        it.wait_ready(scene.pid)
+        assert scene.run(CHOOSE % package()) == []
+        it.end(scene.pid)
 
 
 def test_H4_in_a_place_that_is_read_only_it_runs_all_the_same(tmp_path):

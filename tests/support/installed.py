@@ -76,7 +76,7 @@ class Installed:
                     "TETHER_HTTP_PORT": str(self.ports[0]), "TETHER_WS_PORT": str(self.ports[1])}
         os.mkdir(self.state_dir, 0o700)
         os.makedirs(self.folder)
-        write_files(self.folder, files or contents())
+        write_files(self.folder, contents() if files is None else files)
         with open(self.path("project.godot"), "w") as file:
             file.write(settings)
 

@@ -139,6 +139,8 @@ NOT_HERE = {
     "engine/test_server.py::test_F5_sockets_that_the_launcher_holds_refuse_nobody":
         "the test server takes sockets as systemd hands them down; that of Tether is tried by tests/wine (G6)",
     "engine/test_server.py::test_F8_launcher_gets_its_execute_permission_back": "Windows has no such permission",
+    "engine/test_server.py::test_F8_launcher_that_may_not_be_executed_is_told_of_with_what_to_do":
+        "Windows has no such permission",
     "engine/test_server.py::test_F8_launcher_that_says_what_no_launcher_says_is_a_failure": LAUNCHER_SCRIPT,
     "engine/test_server.py::test_F8_properties_become_the_flags_of_the_launcher": LAUNCHER_SCRIPT,
     "process/test_guard_hindered.py": GUARD,
