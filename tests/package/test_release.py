@@ -9,13 +9,16 @@ from harness import run
 from sources import copy_sources, git
 
 
+CHANGES = "### Added\n- A door.\n" + "  It is of wood.\n" * 9000  # more than a pipe holds
+
+
 class Repository:
     def __init__(self, folder):
         self.folder = folder
         copy_sources(folder)
         git(folder, "init", "--quiet", "--initial-branch=main")
         self.write("VERSION", "1.4.0\n")
-        self.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n### Added\n- A door.\n\n## 1.4.0 - 2026-01-02\n\n- A wall.\n")
+        self.write("CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n%s\n## 1.4.0 - 2026-01-02\n\n- A wall.\n" % CHANGES)
         self.commit()
         git(folder, "tag", "--annotate", "--message", "1.4.0", "v1.4.0")
 
@@ -138,13 +141,12 @@ def test_H3_release_is_cut_and_tagged(repository, version):
         "CHANGELOG.md", "VERSION", "addons/tether/plugin.cfg"]
     assert repository.read("VERSION") == version + "\n"
     assert '\nversion="%s"\n' % version in repository.read("addons/tether/plugin.cfg")
-    assert re.search(r"## Unreleased\n\n## %s - \d{4}-\d\d-\d\d\n\n### Added\n- A door\.\n\n## 1\.4\.0" %
-                     re.escape(version), repository.read("CHANGELOG.md"))
+    assert re.search(r"## Unreleased\n\n## %s - \d{4}-\d\d-\d\d\n\n%s\n## 1\.4\.0" %
+                     (re.escape(version), re.escape(CHANGES)), repository.read("CHANGELOG.md"))
     assert git(repository.folder, "cat-file", "-t", "v" + version) == "tag\n"
     assert git(repository.folder, "rev-parse", "v%s^{commit}" % version) == git(repository.folder, "rev-parse", "HEAD")
-    notes = "### Added\n- A door.\n"
-    assert git(repository.folder, "tag", "--list", "--format=%(contents)", "v" + version).strip() == notes.strip()
-    assert repository.read("build/release-notes-v%s.md" % version).strip() == notes.strip()
+    assert git(repository.folder, "tag", "--list", "--format=%(contents)", "v" + version).strip() == CHANGES.strip()
+    assert repository.read("build/release-notes-v%s.md" % version).strip() == CHANGES.strip()
 
 
 def test_H3_release_whose_package_cannot_be_made_is_taken_back(repository):

@@ -59,7 +59,7 @@ changes_of() {
 }
 
 check_changelog() {
-    changes_of Unreleased | grep -q '^- ' ||
+    [[ $'\n'$(changes_of Unreleased) == *$'\n- '* ]] ||
         die "release: CHANGELOG.md tells of no change below \"## Unreleased\"; write down what users notice"
 }
 
