@@ -1,4 +1,4 @@
-"""F11: the image of packaging/, made and run by podman: process 1 is the launcher."""
+"""F11: the image of docs/farms/, made and run by podman: process 1 is the launcher."""
 import json
 import os
 import shutil
@@ -10,7 +10,7 @@ from harness import LIMIT, run, run_apart
 from scene import wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-RECIPE = os.path.join(ROOT, "packaging/Containerfile")
+RECIPE = os.path.join(ROOT, "docs/farms/Containerfile")
 STATIC = os.environ.get("TETHER_STATIC", "")
 BUSYBOX = "/bin/busybox"
 WITH_SHELL = "FROM localhost/tether\nCOPY busybox /bin/busybox\nCOPY busybox /bin/sh\n"

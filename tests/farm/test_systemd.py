@@ -1,4 +1,4 @@
-"""F11: the unit of packaging/, kept by a real systemd: a user manager of its own, in control groups of its own."""
+"""F11: the unit of docs/farms/, kept by a real systemd: a user manager of its own, in control groups of its own."""
 import glob
 import os
 import shutil
@@ -13,7 +13,7 @@ from tether import Instance, can_bind, http_get
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SYSTEMD = "/lib/systemd/systemd"
-UNIT = os.path.join(ROOT, "packaging/tether@.service")
+UNIT = os.path.join(ROOT, "docs/farms/tether@.service")
 GROUPS = [path for path in ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
           if os.path.exists(path + "/cgroup.procs")]
 
