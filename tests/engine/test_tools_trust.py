@@ -169,7 +169,8 @@ def test_L1_a_script_is_checked_and_written_without_being_run(tools):
 def test_L1_what_runs_code_of_others_says_that_it_reaches_anything(tools):
     """With all else a client need not fear for what is outside the editor."""
     hints = {name: tool["annotations"] for name, tool in tools.request(op="list")["answer"].items()}
-    assert {name for name in hints if hints[name]["openWorldHint"]} == {"script_run", "node_call", "project_run", "game_run", "game_play"}
+    assert {name for name in hints if hints[name]["openWorldHint"]} == {"script_run", "node_call", "project_run", "game_run", "game_play",
+                                                                    "game_debug"}
     assert not any(hints[name]["readOnlyHint"] for name in hints if hints[name]["openWorldHint"])
 
 

@@ -5,6 +5,9 @@ extends EditorDebuggerPlugin
 ## Nothing is in a game until a tool asks something of it. Then the engine's own message for scenes that
 ## are edited while they run puts the helper below its root (game/helper.gd).
 
+signal game_started(session_id: int)
+signal closing
+
 const WAIT_MSEC: int = 5000
 ## How long a game that is starting may take until it speaks, and to put up the helper.
 const START_MSEC: int = 20000
@@ -33,6 +36,9 @@ var _frozen: Dictionary[int, bool] = {}
 var _asked: Dictionary[int, int] = {}
 ## What went wrong in a game while it worked for us; the debugger held it there, and was told to go on.
 var _mishaps: Dictionary[int, String] = {}
+## How often a session's game was held, and for which of these the panel has shown the variables.
+var _holds: Dictionary[int, int] = {}
+var _settled: Dictionary[int, int] = {}
 ## Where sessions' games are held: the stack, the innermost frame first.
 var _stacks: Dictionary[int, Array] = {}
 ## Games that were told to go on and are about to.
@@ -65,7 +71,7 @@ func _setup_session(session_id: int) -> void:
 ## there is a game. The stack is asked for when a game is held; it is sent behind what the game said until
 ## then.
 func _listen(session_id: int) -> void:
-	var debugger: Node = _debugger(session_id)
+	var debugger: Node = debugger_of(session_id)
 	if debugger != null and not debugger.is_connected(&"output", _on_output):
 		debugger.connect(&"breaked", _on_breaked.bind(session_id))
 		debugger.connect(&"stack_dump", _on_stack_dump.bind(session_id))
@@ -79,7 +85,7 @@ func _on_early_data(message: String, _data: Array, debugger: Node, session_id: i
 		debugger.disconnect(&"debug_data", _on_early_data.bind(debugger, session_id))
 
 
-func _debugger(session_id: int) -> Node:
+func debugger_of(session_id: int) -> Node:
 	var debuggers: Array[Node] = EditorInterface.get_base_control().find_children("*", "ScriptEditorDebugger", true, false)
 	return debuggers[session_id] if session_id < debuggers.size() else null
 
@@ -90,8 +96,9 @@ func _on_started(session_id: int) -> void:
 		_lines.clear()
 		_dropped = 0
 	_begun[session_id] = true
-	var debugger: Node = _debugger(session_id)
+	var debugger: Node = debugger_of(session_id)
 	_starting[session_id] = true
+	game_started.emit(session_id)
 	if debugger != null and not debugger.is_connected(&"debug_data", _on_early_data.bind(debugger, session_id)):
 		debugger.connect(&"debug_data", _on_early_data.bind(debugger, session_id))
 
@@ -132,6 +139,7 @@ func _on_breaked(is_held: bool, _can_debug: bool, reason: String, _has_stack: bo
 		notes.erase(session_id)
 	if is_held:
 		_reasons[session_id] = reason
+		_holds[session_id] = _holds.get(session_id, 0) + 1
 
 
 func _on_stack_dump(stack: Array, session_id: int) -> void:
@@ -141,8 +149,18 @@ func _on_stack_dump(stack: Array, session_id: int) -> void:
 	if _asked.get(session_id, 0) > 0 and _reasons.get(session_id, "") != BREAKPOINT and stack.any(_is_ours):
 		if str(stack[0].get("file", "")).begins_with(OWN_FOLDER): # and what ended there answers no more
 			_mishaps[session_id] = "%s (%s)" % [_reasons[session_id], frame_text(stack[0])]
-		_let_go[session_id] = true
-		get_session(session_id).send_message("continue", [])
+		let_go(session_id, "continue")
+
+
+## Lets a game that is held go on, as far as the word says.
+func let_go(session_id: int, how: String) -> void:
+	_let_go[session_id] = true
+	get_session(session_id).send_message(how, [])
+
+
+## Whether it was let go and does not know yet.
+func is_leaving(session_id: int) -> bool:
+	return _let_go.has(session_id)
 
 
 func _is_ours(frame: Dictionary) -> bool:
@@ -235,7 +253,7 @@ func ask(session_id: int, command: String, arguments: Dictionary, limit_msec: in
 	_asked[session_id] = _asked.get(session_id, 0) + 1
 	_mishaps.erase(session_id)
 	var answer: Dictionary = {}
-	var held: String = await _held_text(session_id)
+	var held: String = await held_text(session_id)
 	if not held.is_empty():
 		answer = {"error": held}
 	elif await _has_helper(session_id):
@@ -252,7 +270,7 @@ func ask(session_id: int, command: String, arguments: Dictionary, limit_msec: in
 func _answer_to(question: int, session_id: int, limit_msec: int) -> Dictionary:
 	var end: int = Time.get_ticks_msec() + limit_msec
 	var mishap_end: int = 0
-	while _answers[question].is_empty() and _is_alive(session_id) and _helpers.has(session_id) and Time.get_ticks_msec() < end:
+	while _answers[question].is_empty() and is_alive(session_id) and _helpers.has(session_id) and Time.get_ticks_msec() < end:
 		await _tree().process_frame
 		if _told.get(session_id, false) and _is_held(session_id):
 			break
@@ -269,10 +287,10 @@ func _answer_to(question: int, session_id: int, limit_msec: int) -> Dictionary:
 
 ## Held by the debugger, and not about to go on.
 func _is_held(session_id: int) -> bool:
-	return _is_alive(session_id) and get_session(session_id).is_breaked() and not _let_go.has(session_id)
+	return is_alive(session_id) and get_session(session_id).is_breaked() and not _let_go.has(session_id)
 
 
-func _is_alive(session_id: int) -> bool:
+func is_alive(session_id: int) -> bool:
 	return not _is_closed and get_session(session_id).is_active()
 
 
@@ -281,7 +299,7 @@ func _why_silent(session_id: int) -> String:
 		return "Tether was disabled meanwhile."
 	if not get_session(session_id).is_active():
 		return "The game ended meanwhile; project_output has its last words."
-	var held: String = await _held_text(session_id)
+	var held: String = await held_text(session_id)
 	if not held.is_empty():
 		return held
 	if not _helpers.has(session_id) and _had_helper.has(session_id):
@@ -292,7 +310,7 @@ func _why_silent(session_id: int) -> String:
 
 
 ## Where and why the debugger holds a game, or "". The news of it is ahead of the stack, which is waited for.
-func _held_text(session_id: int) -> String:
+func held_text(session_id: int) -> String:
 	var end: int = Time.get_ticks_msec() + WAIT_MSEC
 	while _is_held(session_id) and not _told.has(session_id) and Time.get_ticks_msec() < end:
 		await _tree().process_frame
@@ -301,6 +319,28 @@ func _held_text(session_id: int) -> String:
 	var stack: Array = _stacks.get(session_id, [])
 	return "The debugger holds the game%s: %s Nothing goes on in it until game_debug continues it." % [
 			" at " + frame_text(stack[0]) if not stack.is_empty() else "", reason_of(session_id)]
+
+
+func stack_of(session_id: int) -> Array:
+	return _stacks.get(session_id, [])
+
+
+func holds(session_id: int) -> int:
+	return _holds.get(session_id, 0)
+
+
+## Whether nobody else asks for the variables of the game that is held any more.
+func is_settled(session_id: int) -> bool:
+	return _settled.get(session_id, 0) == holds(session_id)
+
+
+func settle(session_id: int) -> void:
+	_settled[session_id] = holds(session_id)
+
+
+## The next frame of the editor.
+func frame() -> void:
+	await _tree().process_frame
 
 
 func reason_of(session_id: int) -> String:
@@ -313,14 +353,14 @@ func reason_of(session_id: int) -> String:
 func _has_helper(session_id: int) -> bool:
 	# The first line of a game's scripts already hears us, and then its root takes no child.
 	var end: int = Time.get_ticks_msec() + START_MSEC
-	while _starting.has(session_id) and _is_alive(session_id) and not _is_held(session_id) and Time.get_ticks_msec() < end:
+	while _starting.has(session_id) and is_alive(session_id) and not _is_held(session_id) and Time.get_ticks_msec() < end:
 		await _tree().process_frame
 	end = Time.get_ticks_msec() + WAIT_MSEC
 	var scenes: Dictionary[String, int] = {EditorInterface.get_playing_scene(): 1}
-	var debugger: Node = _debugger(session_id) if not _helpers.has(session_id) else null
+	var debugger: Node = debugger_of(session_id) if not _helpers.has(session_id) else null
 	var listen: Callable = _note_scenes.bind(scenes)
 	var next: int = 0
-	while not _helpers.has(session_id) and _is_alive(session_id) and not _is_held(session_id) and Time.get_ticks_msec() < end:
+	while not _helpers.has(session_id) and is_alive(session_id) and not _is_held(session_id) and Time.get_ticks_msec() < end:
 		if Time.get_ticks_msec() >= next:
 			# The rarest: there will be a helper for each of its nodes, until they find out.
 			if not scenes.is_empty():
@@ -333,7 +373,7 @@ func _has_helper(session_id: int) -> bool:
 		await _tree().process_frame
 	if is_instance_valid(debugger) and debugger.is_connected(&"debug_data", listen):
 		debugger.disconnect(&"debug_data", listen)
-	if debugger != null and _is_alive(session_id):
+	if debugger != null and is_alive(session_id):
 		# As the editor has it, for its own edits of the running game. (Not at once: while the game loads the
 		# helper, it may hear of this.)
 		var edited: Node = EditorInterface.get_edited_scene_root()
@@ -360,6 +400,7 @@ func _send_helper(session_id: int, scene: String) -> void:
 
 ## Takes everything out of the games again.
 func close() -> void:
+	closing.emit()
 	for session_id: int in _helpers:
 		if get_session(session_id).is_active():
 			if _frozen.get(session_id, false):

@@ -300,7 +300,7 @@ func _output(arguments: Dictionary) -> Dictionary:
 	if not errors.is_empty():
 		result["errors"] = errors
 	if not reason.is_empty():
-		result["held"] = "The debugger holds the game, and nothing goes on in it: %s project_stop ends it." % (
+		result["held"] = "The debugger holds the game, and nothing goes on in it: %s game_debug tells more and continues it, project_stop ends it." % (
 				reason if reason.ends_with(".") else reason + ".")
 	return result
 

@@ -20,6 +20,7 @@ const FAMILIES: Array[GDScript] = [
 	preload("script_tools.gd"),
 	preload("project_tools.gd"),
 	preload("game_tools.gd"),
+	preload("debug_tools.gd"),
 	preload("docs_tools.gd"),
 ]
 
@@ -61,12 +62,12 @@ func detach() -> void:
 			_server.call("unregister_tool", name)
 	if is_instance_valid(_server):
 		_server.set("instructions", "")
-	_tools.clear()
-	_families.clear()
-	_server = null
 	if _context != null:
 		_context.close()
 		_context = null
+	_tools.clear()
+	_families.clear()
+	_server = null
 
 
 func get_tools() -> Dictionary[String, Dictionary]:

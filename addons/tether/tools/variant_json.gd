@@ -193,6 +193,8 @@ func _encode_object(value: Object, depth: int) -> Variant:
 		return {"Node": str(root.get_path_to(value))}
 	if value is Node and value.is_inside_tree() and not Engine.is_editor_hint():
 		return {"Node": str(value.get_path())} # of a running game, all of which is there to be named
+	if value is EncodedObjectAsID: # an object of a game that the debugger holds
+		return {"Object": {"id": str((value as EncodedObjectAsID).object_id)}}
 	if value is Resource:
 		return {"Resource": _encode_resource(value, depth)}
 	return {"Object": {"type": value.get_class(), "id": str(value.get_instance_id())}}
