@@ -1,7 +1,10 @@
 """./dev release, in a repository made for it of what is here. What ./dev test notes is written by hand: the tests
 are not run again."""
+import io
 import os
 import re
+import subprocess
+import tarfile
 
 import pytest
 
@@ -128,6 +131,15 @@ def test_H3_release_is_refused(repository, why):
     assert done.status == 1 and told in done.output, done.output
     assert before == (git(repository.folder, "status", "--porcelain"), git(repository.folder, "rev-parse", "HEAD"),
                       git(repository.folder, "tag"))
+
+
+def test_H3_archive_of_the_sources_has_what_they_need_and_nothing_of_this_repository_alone(repository):
+    names = git(repository.folder, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    archive = subprocess.run(["git", "-C", repository.folder, "archive", "HEAD"], check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as file:
+        kept = {entry.name for entry in file if not entry.isdir()}
+    left_out = {name for name in names if name.startswith((".ci/", ".github/"))} | {".gitattributes", ".gitignore"}
+    assert len(left_out) > 4 and kept == set(names) - left_out
 
 
 @pytest.mark.parametrize("version", ["1.4.1", "1.10.0"])
