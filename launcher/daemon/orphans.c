@@ -34,8 +34,6 @@ bool orphans_says_so(const struct orphans *orphans, const struct os_identity *id
            parse_daemon(value, &daemon) && os_liveness(&daemon) == OS_DEAD;
 }
 
-/* ---- proof ---- */
-
 static bool is_above(int64_t pid, const struct os_identity *below) {
     struct os_identity at = *below;
     for (int i = 0; i < GENERATIONS_MOST && at.pid > 0; i++) {
@@ -47,6 +45,17 @@ static bool is_above(int64_t pid, const struct os_identity *below) {
     }
     return false;
 }
+
+bool orphans_is_others(const struct os_identity *identity) {
+    char value[64];
+    struct os_identity daemon, self;
+    return os_identity_self(&self) == 0 &&
+           os_process_variable(identity, "TETHER_DAEMON", value, sizeof value) == 0 &&
+           parse_daemon(value, &daemon) && !os_identity_same(&daemon, &self) &&
+           !is_above(self.pid, identity);
+}
+
+/* ---- proof ---- */
 
 static bool is_server(const struct orphans *orphans, const struct os_identity *identity) {
     const struct os_identity *server = &orphans->record.server;

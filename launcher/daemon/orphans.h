@@ -27,6 +27,9 @@ void orphans_init(struct orphans *orphans, const struct options *options, const 
 /* Whether its environment says that a daemon of the instance started it that is dead. */
 bool orphans_says_so(const struct orphans *orphans, const struct os_identity *identity);
 
+/* Whether a daemon started it that is not us, and it is not below us either. */
+bool orphans_is_others(const struct os_identity *identity);
+
 /* Whether it is proven to be ours to end. */
 bool orphans_is_ours(const struct orphans *orphans, const struct os_identity *identity);
 

@@ -8,6 +8,7 @@
 
 #include "memory.h"
 #include "must.h"
+#include "orphans.h"
 
 enum { FIRST_DELAY_MS = 5, MOST_DELAY_MS = 100 };
 
@@ -39,13 +40,21 @@ static void probe_close(struct ready_probe *probe) {
         uv_close((uv_handle_t *)&probe->tcp, memory_free_data);
 }
 
+/* Whether a port was taken since it was tried, by the server of another daemon: that one has
+ * accepted. */
+static bool is_anothers(uint16_t port) {
+    struct os_port_holder holder;
+    return os_port_holder(port, &holder) == 0 && holder.listening &&
+           orphans_is_others(&holder.identity);
+}
+
 /* The try is over. Of two ports the second is tried as soon as the first accepts. */
 static void probe_done(struct ready_probe *probe, bool good) {
     struct ready *ready = probe->ready;
     probe_close(probe);
     if (!ready)
         return;
-    if (!good) {
+    if (!good || is_anothers(ready->next_port)) {
         schedule(ready);
         return;
     }

@@ -2,13 +2,16 @@
 import contextlib
 import json
 
+import pytest
+
 from harness import Process, free_range
-from tether import Instance
+from tether import SERVER, Instance
 
 JOBS = 12
 
 
-def test_F4_starts_at_once_take_a_pair_each(tmp_path):
+@pytest.mark.parametrize("command", [(), ("--", SERVER)], ids=["own", "other"])
+def test_F4_starts_at_once_take_a_pair_each(tmp_path, command):
     ports = free_range(4 * JOBS), free_range(4 * JOBS)
     results = []
     with contextlib.ExitStack() as stack:
@@ -17,7 +20,7 @@ def test_F4_starts_at_once_take_a_pair_each(tmp_path):
         for place in places:
             place.mkdir(mode=0o700)
             it = Instance(str(place), ports=ports)
-            starts.append(stack.enter_context(Process(it.argv("launch", "--ports", "auto"), it.env)))
+            starts.append(stack.enter_context(Process(it.argv("launch", "--ports", "auto", *command), it.env)))
         try:
             for start in starts:
                 start.wait()
