@@ -15,17 +15,19 @@ OWN_TOOLS = {"editors_list", "editor_select"}  # the server's, with or without a
 class Whole:
     """An editor with addon and driver; ends its server, too. Several may share ports and state."""
 
-    def __init__(self, folder, name="p", ports=None):
+    def __init__(self, folder, name="p", ports=None, settings=HEADLESS_GAME, fill=None, env=()):
         self.ports = ports or free_ports()
         self.state_dir = os.path.join(folder, "state")
         os.makedirs(self.state_dir, 0o700, exist_ok=True)
         self.project = plugin_scene.make_project(os.path.join(folder, name), ("tether", "driver"), title=name)
         with open(os.path.join(self.project, "project.godot"), "a") as file:
-            file.write(HEADLESS_GAME)
+            file.write(settings)
+        if fill:
+            fill(self.project)
         self.instance = Instance(self.state_dir, ports=self.ports)
         self.scene = plugin_scene.Scene(self.project, self.state_dir, plugins=("tether", "driver"),
                                         env={"TETHER_HTTP_PORT": str(self.ports[0]),
-                                             "TETHER_WS_PORT": str(self.ports[1])})
+                                             "TETHER_WS_PORT": str(self.ports[1]), **dict(env)})
         self.scene.settle()
 
     def run(self, code):
