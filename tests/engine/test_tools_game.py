@@ -1,5 +1,6 @@
 """J1 to J3: the tools about the running game, in a real editor with a real game, both without a window."""
 import os
+import re
 
 import pytest
 
@@ -186,6 +187,27 @@ def test_J1_a_game_that_shows_another_scene_than_it_began_with(editor):
     editor.until("project_output", lambda answer: "changes" in answer["text"])
     editor.until("game_tree", lambda answer: answer["nodes"] == ["/root (Window)", ". (Node3D)"])
     stop(editor)
+
+
+def test_J1_several_games_are_told_apart(editor):
+    """One that the user starts, as with F6, and one that comes from elsewhere with the debugger's address."""
+    make_game(editor)
+    editor.run_code("EditorInterface.play_current_scene()")
+    assert "game" not in editor.call("game_tree")
+    address = re.findall(r"tcp://127.0.0.1:\d+", editor.process.output)[-1]
+    pid = editor.run_code('return OS.create_process(OS.get_executable_path(), ["--headless", "--path", ProjectSettings.globalize_path("res://"), '
+                          '"--remote-debug", "%s", "%s"])' % (address, editor.scene))
+    try:
+        two = editor.until("game_tree", lambda answer: "games" in answer)
+        assert two["games"] == [1, 2] and two["game"] == 1
+        editor.call("game_set", path=".", properties={"speed": 11}, game=2)
+        for game, speed in ((1, 3), (2, 11)):
+            told = editor.call("game_get", path=".", properties=["speed"], game=game)
+            assert told["properties"] == {"speed": speed} and told["game"] == game
+        assert "there is 1, 2" in editor.refusal("game_tree", game=3)
+    finally:
+        editor.run_code("OS.kill(%d)" % pid)
+        stop(editor)
 
 
 def test_J1_a_game_that_is_held_is_named_with_its_line(game):
