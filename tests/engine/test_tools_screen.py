@@ -97,12 +97,16 @@ var frames: int = 0
 var clicked: bool = false
 
 
+func _ready() -> void:
+\tvar button: Button = Button.new()
+\tbutton.name = "Button"
+\tbutton.size = Vector2(80, 40)
+\tbutton.pressed.connect(func() -> void: clicked = true)
+\tadd_child(button)
+
+
 func _process(_delta: float) -> void:
 \tframes += 1
-
-
-func _gui_input(event: InputEvent) -> void:
-\tclicked = clicked or event is InputEventMouseButton
 """
 
 
@@ -114,7 +118,7 @@ def test_J2_a_game_with_a_window_is_stepped_frame_by_frame_and_clicked(tools):
         frozen += wanted
         told = tools.call("game_play", steps=[{"step": wanted}], values=["node('Box').frames"])
         assert told["values"] == {"node('Box').frames": frozen} and told["frozen"] is True
-    told = tools.call("game_play", steps=[{"freeze": False}, {"mouse": "left", "at": "Box"}], values=["node('Box').clicked", "node('Box').frames"])
+    told = tools.call("game_play", steps=[{"freeze": False}, {"mouse": "left", "at": "Box/Button"}], values=["node('Box').clicked", "node('Box').frames"])
     assert told["values"]["node('Box').clicked"] is True and told["values"]["node('Box').frames"] > frozen
     assert tools.call("game_monitor")["monitors"]["draw_calls"] > 0
     tools.call("project_stop")

@@ -421,8 +421,6 @@ func _move_to(place: Vector2) -> void:
 func _motion(place: Vector2, relative: Vector2) -> void:
 	var event: InputEventMouseMotion = InputEventMouseMotion.new()
 	_mouse = place
-	# Buttons take no click while the window does not know the mouse to be in it.
-	_tree.root.notification(Node.NOTIFICATION_VP_MOUSE_ENTER)
 	_put(event)
 	event.relative = relative
 	event.screen_relative = relative
@@ -458,10 +456,9 @@ func _place(given: Variant) -> Vector2:
 		return _vector(given)
 	var problem: Dictionary = {}
 	var node: Node = NodePaths.find(_tree, given, problem)
-	if node is Control:
-		return (node as Control).get_screen_transform() * ((node as Control).size / 2.0) - Vector2(_tree.root.position)
 	if node is CanvasItem:
-		return (node as CanvasItem).get_screen_transform().origin - Vector2(_tree.root.position)
+		var middle: Vector2 = (node as Control).size / 2.0 if node is Control else Vector2.ZERO
+		return _tree.root.get_final_transform() * (node as CanvasItem).get_global_transform_with_canvas() * middle
 	if node is Node3D and _tree.root.get_camera_3d() != null:
 		return _tree.root.get_final_transform() * _tree.root.get_camera_3d().unproject_position((node as Node3D).global_position)
 	_why = problem.get("error", "'%s' has no place on the screen." % given)
