@@ -20,8 +20,6 @@ jump={
 HEADLESS_GAME = ACTIONS + '\n[editor]\n\nrun/main_run_args="--headless"\n'
 GAME = """extends Node2D
 
-signal hurt(by: String)
-
 @export var speed: float = 3.0
 var frames: int = 0
 var target: Vector2 = Vector2(1, 2)
@@ -149,7 +147,7 @@ def test_J2_mistakes_in_code_do_not_hold_the_game(game):
     own = game.call("game_run", code="push_error(\"told by the game\")\nvar n = null\nn.foo()\nreturn 1")
     assert own["result"] is None and own["errors"] == ["line 1: told by the game", "line 3: Invalid call. Nonexistent function 'foo' in base 'Nil'."]
     inside = game.call("game_run", code="scene.fall()\nreturn 1")
-    assert inside["result"] == 1 and inside["errors"] == ["Cannot call method 'queue_free' on a null value. (%s:38)" % game.script]
+    assert inside["result"] == 1 and inside["errors"] == ["Cannot call method 'queue_free' on a null value. (%s:36)" % game.script]
     assert "held" not in game.call("project_output") and game.call("game_run", code="return 5")["result"] == 5
 
 
@@ -215,7 +213,7 @@ def test_J1_a_game_that_is_held_is_named_with_its_line(game):
     game.call("game_run", code="scene.fall.call_deferred()")
     game.until("project_output", lambda answer: "held" in answer)
     told = game.refusal("game_tree")
-    assert "holds the game at %s:38 in fall" % game.script in told and "on a null value." in told
+    assert "holds the game at %s:36 in fall" % game.script in told and "on a null value." in told
 
 
 def test_J1_nothing_is_in_a_game_of_which_nothing_is_asked_and_nothing_stays(game):
@@ -395,7 +393,7 @@ def test_J1_errors_with_all_the_lines_that_led_to_them(editor):
     editor.call("project_run", scene="current")
     editor.call("game_run", code="return 5 / 2")
     told = editor.until("project_output", lambda answer: "errors" in answer, stacks=True)
-    assert len(told["errors"]) == 1, "something of ours was warned of"
+    assert not [text for text in told["errors"] if "addons/tether" in text], "something of ours is warned of"
     assert told["errors"][0].endswith("told by the game (%s:13 in second(), from %s:9 in first(), from %s:5 in _ready())" % (path, path, path))
     assert editor.call("project_output")["errors"][0].endswith("(%s:13)" % path)
     stop(editor)
