@@ -12,7 +12,7 @@ import pytest
 import jsonc
 from clients import in_namespace
 from editor import ENGINE, ROOT, complaints, make_project
-from harness import Process, free_ports
+from harness import Process, free_ports, system
 from plugin_scene import Scene
 
 SEED = os.environ.get("TETHER_SEED", "1")
@@ -77,9 +77,9 @@ def run_all(tmp_path, cases, wrapper=()):
         json.dump([case.told() for case in cases], file)
     project = make_project(str(tmp_path / "engine"))
     home = project + ".home"
-    env = {"XDG_CONFIG_HOME": home, "XDG_DATA_HOME": home, "XDG_CACHE_HOME": home,
-           "CLIENTS_CASES": told, "CLIENTS_RESULTS": results}
-    argv = [ENGINE, "--headless", "--path", project, "-s", os.path.join(ROOT, "tests/support/write_clients.gd")]
+    env = {**system.home(home), "CLIENTS_CASES": system.native(told), "CLIENTS_RESULTS": system.native(results)}
+    argv = [ENGINE, "--headless", "--path", system.native(project), "-s",
+            system.native(os.path.join(ROOT, "tests/support/write_clients.gd"))]
     with Process([*wrapper, *argv], env) as engine:
         assert engine.wait(120) == 0, engine.output
         assert complaints(engine.output) == [], engine.output
@@ -402,7 +402,7 @@ var url: String = "http://127.0.0.1:%s/mcp"
 return [clients.list(), clients.write("claude-code", url, "/t"), clients.write("windsurf", url, "/t"),
 		clients.write("claude-code", url + "2", "/t"), clients.snippet("other-stdio", url, "/t")]
 """ % ports["TETHER_HTTP_PORT"]
-    with Scene(folder, state, ("tether", "driver"), {"HOME": home, "TETHER_AUTOSTART": "off", **ports}) as scene:
+    with Scene(folder, state, ("tether", "driver"), {"HOME": home, "USERPROFILE": home, "TETHER_AUTOSTART": "off", **ports}) as scene:
         listed, one, two, again, snippet = scene.run(ask)
         assert [client["detected"] for client in listed] == [False] * 10
         assert one["ok"] and two["ok"] and again["ok"], (one, two, again)

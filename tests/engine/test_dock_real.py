@@ -8,7 +8,8 @@ import pytest
 
 import plugin_scene
 from editor import ROOT
-from harness import Process, children_of, end_strays, free_ports, wait_gone
+from harness import Process, end_strays, free_ports, system, wait_gone
+from scene import descendants_of
 from tether import SERVER, can_bind
 
 NAMES = '''var control = driver.get_tree().root.find_child("TetherControl", true, false)
@@ -150,7 +151,7 @@ def test_A12_F4_stranger_is_named_in_the_dock_which_leads_to_the_next_pair(addon
         addon.run("control.start()")
         texts = addon.wait_state("blocked")
         assert "Port %d taken" % taken in texts
-        assert any("process %d, " % os.getpid() in text for text in texts), texts
+        assert any(system.holder(os.getpid()).strip() in text for text in texts), texts
         button = next(text for text in texts if text.startswith("Use "))
         pair = [int(port) for port in button[4:].split(" / ")]
         addon.press(button)
@@ -159,7 +160,7 @@ def test_A12_F4_stranger_is_named_in_the_dock_which_leads_to_the_next_pair(addon
 
 
 def test_D7_crashing_server_shows_its_last_words_and_can_be_started_once_it_is_mended(addon, tmp_path):
-    addon.set([SERVER, "--say", "about to break", "--exit-times", "5", str(tmp_path / "broken")])
+    addon.set([SERVER, "--say", "about to break", "--exit-times", "5", system.native(tmp_path / "broken")])
     addon.run("control.start()")
     texts = addon.wait_state("failed")
     assert "Failed" in texts
@@ -200,7 +201,7 @@ def test_headless_editor_gets_no_server_and_no_dock(tmp_path):
     with Addon(str(tmp_path), TETHER_HEADLESS="0") as addon:
         addon.scene.settle()
         assert addon.run("return [control == null, frame == null]") == [True, True]
-        assert children_of(addon.scene.pid) == []
+        assert descendants_of(addon.scene.pid) == []
         assert addon.close() == []
         assert os.listdir(addon.scene.state_dir) == []
 

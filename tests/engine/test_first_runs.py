@@ -53,8 +53,8 @@ export_path=""
 
 [preset.0.options]
 
-custom_template/release="/bin/true"
-"""
+custom_template/release="%s"
+""" % editor.system.native("/bin/true").replace("\\", "/")
 RUNS = {
     "import": ["--import"],
     "export-pack": ["--export-pack", "Linux", "%s/game.pck"],
@@ -81,8 +81,8 @@ def first_run(folder, home, plugin, arguments):
     clean_checkout(folder, plugin)
     out = folder + ".out"
     os.mkdir(out)
-    arguments = [word.replace("%s", out) for word in arguments]
-    with Process([editor.ENGINE, "--headless", "--path", folder] + arguments,
+    arguments = [word.replace("%s", editor.system.native(out)) for word in arguments]
+    with Process([editor.ENGINE, "--headless", "--path", editor.system.native(folder)] + arguments,
                  editor.system.home(home)) as run:
         return run.wait(editor.START_LIMIT), run.output
 

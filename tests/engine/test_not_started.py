@@ -2,14 +2,14 @@
 import json
 import os
 import re
-import select
 
 import pytest
 
 import editor
-from harness import LIMIT, Process, free_ports, wait_gone
+from harness import IS_WINDOWS, Process, free_ports, system, wait_gone
 from plugin_scene import Scene, make_project
 from tether import SERVER
+from tools_probe import Display
 
 # Asks for a server in every way there is, waits, and tells what came of it.
 ASK = '''
@@ -34,7 +34,8 @@ SCRIPT = "extends SceneTree\n\nfunc _initialize() -> void:\n\task(self)\n" + ASK
 
 
 class Place:
-    """A project whose plugin wants a server at once, with a launcher that leaves a trace."""
+    """A project whose plugin wants a server at once, with a launcher that leaves a trace: that of Windows
+    leaves an instance."""
 
     def __init__(self, tmp_path, name):
         self.folder = str(tmp_path / name)
@@ -45,12 +46,9 @@ class Place:
         state = tmp_path / (name + ".state")
         state.mkdir(mode=0o700)
         ports = free_ports()
-        home = self.folder + ".home"
-        self.env = {"TETHER_STATE_DIR": str(state), "TETHER_HEADLESS": "",
-                    "XDG_CONFIG_HOME": home + "/config", "XDG_DATA_HOME": home + "/data",
-                    "XDG_CACHE_HOME": home + "/cache",
+        self.env = {"TETHER_STATE_DIR": str(state), "TETHER_HEADLESS": "", **system.home(self.folder + ".home"),
                     "SUBJECT": json.dumps({"command": [SERVER], "http_port": ports[0], "ws_port": ports[1],
-                                           "launcher": str(launcher)})}
+                                           **({} if IS_WINDOWS else {"launcher": str(launcher)})})}
         self.state = str(state)
         make_project(self.folder, ["subject"])
         for path, text in (("game.gd", GAME), ("script.gd", SCRIPT),
@@ -101,30 +99,20 @@ func _initialize() -> void:
 @pytest.fixture
 def display():
     """A display of our own, as a value for DISPLAY."""
-    reader, writer = os.pipe()
-    with Process(["Xvfb", "-displayfd", str(writer), "-screen", "0", "1280x720x24", "-nolisten", "tcp"],
-                 pass_fds=[writer]):
-        os.close(writer)
-        number = b""
-        while not number.endswith(b"\n"):
-            assert select.select([reader], [], [], LIMIT)[0]
-            number += os.read(reader, 64)
-        os.close(reader)
-        yield ":" + number.decode().strip()
+    with Display() as made, system.on_screen(made.name):
+        yield made.name
 
 
 def with_window(folder, arguments, env):
-    home = folder + ".home"
-    return Process([editor.ENGINE, *WINDOW, "--editor", "--path", folder] + arguments,
-                   dict(env, XDG_CONFIG_HOME=home + "/config", XDG_DATA_HOME=home + "/data",
-                        XDG_CACHE_HOME=home + "/cache"))
+    return Process([editor.ENGINE, *WINDOW, "--editor", "--path", system.native(folder)] + arguments,
+                   dict(env, **system.home(folder + ".home")))
 
 
 def test_A1_A13_imports_exports_and_scripts_start_no_server(tmp_path, display):
     """Two at a time."""
     places = {name: Place(tmp_path, name) for name in RUNS}
     for pair in (["import", "export"], ["script", "check"]):
-        running = {name: Process([editor.ENGINE, "--path", places[name].folder, *RUNS[name][0]], 
+        running = {name: Process([editor.ENGINE, "--path", system.native(places[name].folder), *RUNS[name][0]],
                                  dict(places[name].env, DISPLAY=display))
                    for name in pair}
         for name, process in running.items():
@@ -145,7 +133,7 @@ def test_A1_A10_H1_editor_with_a_window_has_its_server_unasked_and_the_help_of_i
     with open(os.path.join(folder, "script_help.gd"), "w") as file:
         file.write(SCRIPT_HELP)
     for arguments in (["--import"], ["-s", "res://script_help.gd"]):
-        with Process([editor.ENGINE, "--headless", "--path", folder, *arguments],
+        with Process([editor.ENGINE, "--headless", "--path", system.native(folder), *arguments],
                      dict(env, **editor.system.home(folder + ".home"))) as run:
             assert run.wait(editor.START_LIMIT) == 0, run.output
     with Scene(folder, state_dir, ("driver", "subject"), env, command=with_window, arguments=()) as scene:
@@ -179,7 +167,7 @@ def test_A1_headless_editor_says_why_it_has_no_server_and_a_game_never_has_one(t
         scene.run('OS.set_environment("TETHER_HEADLESS", "1")')
         pid = server.start()
         before = sorted(os.listdir(state_dir))
-        game = scene.run('return OS.create_instance(["--headless", "--path", "%s"])' % place.folder)
+        game = scene.run('return OS.create_instance(["--headless", "--path", "%s"])' % system.native(place.folder).replace("\\", "/"))
         assert game > 0
         scene.process.expect("^asked")
         assert "editor=false can=false" in scene.process.output or "state=off" in scene.process.output

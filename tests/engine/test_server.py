@@ -17,13 +17,6 @@ def scene(tmp_path_factory):
     yield from shared_scene(str(tmp_path_factory.mktemp("scene")))
 
 
-def script(path, text):
-    """An executable that stands in for the launcher."""
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(0o755)
-    return str(path)
-
-
 def stop_by_command(scene, server, *options):
     return run([TETHER, "stop", "--http-port", str(server.http), "--ws-port", str(server.ws)] + list(options),
                {"TETHER_STATE_DIR": scene.state_dir})
@@ -92,7 +85,7 @@ def test_E6_daemon_that_was_told_to_stop_in_a_flood_is_not_started_again(scene):
 
 def test_F8_properties_become_the_flags_of_the_launcher(scene, tmp_path):
     record = tmp_path / "arguments"
-    launcher = script(tmp_path / "launcher", 'printf "%%s\\n" "$@" >%s\nexec %s "$@"\n' % (record, TETHER))
+    launcher = system.script(str(tmp_path / "launcher"), 'printf "%%s\\n" "$@" >%s\nexec %s "$@"\n' % (record, TETHER))
     server = scene.server("flags", launcher=launcher, grace_ms=700, stop_grace_ms=900, ready_timeout_ms=8000,
                           idle_limit_ms=60000, ready="http:/", restart_policy="never", ports="auto",
                           owner_aliases=["FIRST_ALIAS", "SECOND_ALIAS"])
@@ -370,7 +363,7 @@ SPEECHES = {"garbage": "echo this is no result", "nothing": "exit 0", "failure":
 def test_F8_launcher_that_says_what_no_launcher_says_is_a_failure(scene, tmp_path):
     servers = {}
     for number, speech in enumerate(SPEECHES):
-        servers[speech] = scene.server(speech, launcher=script(tmp_path / str(number), SPEECHES[speech] + "\n"))
+        servers[speech] = scene.server(speech, launcher=system.script(str(tmp_path / str(number)), SPEECHES[speech] + "\n"))
         servers[speech].do("start")
     for speech, server in servers.items():
         if speech.startswith("control"):

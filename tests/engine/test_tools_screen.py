@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from harness import Process
+from harness import Process, system
 from tools_probe import Display, shared_tools
 
 # What a screen without a window manager, and a machine without a graphics card, make the engine say.
@@ -36,7 +36,7 @@ return red""" % data) / 10000
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory):
     """An editor that draws, with a scene that shows a red box."""
-    with Display() as display:
+    with Display() as display, system.on_screen(display.name):
         Process.running.remove(display.process)  # what is in that list ends with each test
         try:
             for tools in shared_tools(str(tmp_path_factory.mktemp("tools")), "--rendering-driver", "opengl3",

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from harness import run
-from mcp import HERE, LEGACY, MODERN, BuiltIn, node, node_env, package
+from harness import LIMIT, run, system
+from mcp import HERE, LEGACY, MODERN, BuiltIn, client, client_env, package
 
 INSPECTOR = package("@modelcontextprotocol/inspector/clients/launcher/build/index.js")
 CLIENTS = [("v1", "legacy"), ("v2", "legacy"), ("v2", "auto"), ("v2", "modern")]
@@ -38,7 +38,7 @@ def run_client(server, sdk, era, transport, steps=None):
     else:
         options += ["--command", json.dumps(front_command(server))]
     script = os.path.join(HERE, "client_%s.mjs" % sdk)
-    done = run(node(script, *options), node_env(**server.env), limit=60)
+    done = run(client(script, *options), client_env(**server.env), limit=LIMIT)
     lines = [json.loads(line) for line in done.output.split("\n") if line.startswith('{"step"')]
     failed = [line for line in lines if "failed" in line]
     assert not failed, failed
@@ -117,9 +117,11 @@ def inspect(server, home, era, transport, *arguments):
         # What is behind the target would be taken for the server's own options.
         config = home / "servers.json"
         config.write_text(json.dumps({"mcpServers": {"tether": {
-            "command": target[0], "args": target[1:], "env": server.env}}}))
-        target = ["--config", str(config), "--server", "tether"]
-    done = run(node(INSPECTOR, "--cli", *target, *options), node_env(HOME=str(home), **server.env), limit=60)
+            "command": target[0], "args": target[1:],
+            "env": {"TETHER_STATE_DIR": system.native(server.state_dir)}}}}))
+        target = ["--config", system.native(config), "--server", "tether"]
+    place = {"HOME": system.native(home), "USERPROFILE": system.native(home)}
+    done = run(client(INSPECTOR, "--cli", *target, *options), client_env(**place, **server.env), limit=LIMIT)
     assert done.status == 0, done.output[-3000:]
     return json.loads(done.output.strip().splitlines()[-1])["result"]
 

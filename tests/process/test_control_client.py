@@ -1,75 +1,21 @@
 """The extension's session with the launcher, without the engine: orders in any order, daemons that die or
 hang, and an end that never takes long. Rows A1, A10, E6."""
 import json
-import os
 import random
 import re
 import signal
-import subprocess
 
 import pytest
 
+from client_drive import Drive
 from fake_daemon import FakeDaemon
-from harness import LIMIT, Process, TETHER, children_of, describe, kill, system, wait_gone
+from harness import TETHER, kill, system, wait_gone
 from mcp import BuiltIn
 from scene import wait_until
-from tether import PROGRAMS, SERVER, Instance
+from tether import SERVER, Instance
 
-DRIVE = os.environ.get("TETHER_CLIENT_DRIVE") or os.path.join(PROGRAMS, "client_drive")
 HURRIED_MS = 1500  # for an end in a hurry; 300 are given to the last word, the rest is a busy machine's
 STATES = {"launching", "starting", "ready", "backoff", "stopping", "stopped", "failed", "blocked", "lost"}
-
-
-class Drive(Process):
-    def __init__(self, instance, *options, command=(SERVER,), program=TETHER, env=None):
-        words = instance.ports + ["--grace-ms", "50", "--stop-grace-ms", "1000"] + list(options)
-        super().__init__([DRIVE, program] + words + (["--"] + list(command) if command else []),
-                         dict(instance.env, **(env or {})), stdin=subprocess.PIPE)
-        self.seen = 0
-
-    def tell(self, *lines):
-        self.popen.stdin.write("".join(line + "\n" for line in lines).encode())
-        self.popen.stdin.flush()
-
-    def next(self, pattern, limit=LIMIT):
-        """Waits for a line that matches, after those that were waited for before."""
-        match = self.expect(r"\A(?s:.{%d})(?s:.*?)(?:^%s$)" % (self.seen, pattern), limit)
-        self.seen = match.end()
-        return match
-
-    def state(self, *names):
-        """Waits for the next of these states and returns its name."""
-        return self.next(r"state (%s) .*" % "|".join(names)).group(1)
-
-    def files(self):
-        self.tell("files")
-        return int(self.next(r"files (\d+)").group(1))
-
-    def files_at_rest(self):
-        """What is open without a client; the library for loops keeps something from the first time on."""
-        self.tell("new", "hurry -")
-        self.destroy()
-        return self.files()
-
-    def destroy(self):
-        """Waits for the client's end and returns how long it took."""
-        self.tell("destroy")
-        return int(self.next(r"destroyed (\d+)").group(1))
-
-    def end(self):
-        self.popen.stdin.close()
-        assert self.wait() == 0, self.output[-2000:]
-
-    def stop(self):
-        if not self.popen.stdin.closed:
-            try:
-                self.popen.stdin.close()
-            except BrokenPipeError:
-                pass
-        super().stop()
-        for pid in children_of(os.getpid()):  # a daemon whose launch was ended goes by itself, for its owner is dead
-            if "tether daemon" in describe(pid):
-                wait_gone(pid)
 
 
 @pytest.fixture
@@ -160,10 +106,7 @@ def test_A10_the_end_comes_soon_when_the_daemon_does_not_answer(instance):
 
 @pytest.mark.parametrize("hangs", ["exec sleep 1000", "exec >&-; exec sleep 1000"])
 def test_A10_a_launch_that_hangs_is_ended(instance, tmp_path, hangs):
-    program = tmp_path / "hangs"
-    program.write_text("#!/bin/sh\n%s\n" % hangs)
-    program.chmod(0o700)
-    with Drive(instance, program=str(program)) as drive:
+    with Drive(instance, program=system.script(str(tmp_path / "hangs"), hangs + "\n")) as drive:
         drive.tell("new", "start")
         drive.state("launching")
         drive.tell("nap 30", "hurry quit")
@@ -173,10 +116,9 @@ def test_A10_a_launch_that_hangs_is_ended(instance, tmp_path, hangs):
 
 def test_E6_a_stop_while_the_daemon_is_looked_for_is_the_end(instance, tmp_path):
     """It is not looked for again, or even started, for nothing but to be stopped."""
-    program, mark = tmp_path / "launcher", tmp_path / "gone"
-    program.write_text('#!/bin/sh\ntest ! -e %s || exit 1\nexec %s "$@"\n' % (mark, TETHER))
-    program.chmod(0o700)
-    with Drive(instance, program=str(program)) as drive:
+    mark = tmp_path / "gone"
+    program = system.script(str(tmp_path / "launcher"), 'test ! -e %s || exit 1\nexec %s "$@"\n' % (mark, TETHER))
+    with Drive(instance, program=program) as drive:
         drive.tell("new", "start")
         drive.state("ready")
         mark.touch()
@@ -273,8 +215,7 @@ def test_E6_a_restart_of_what_is_ending_starts_it_afresh(instance):
         drive.end()
 
 
-ONCE = """#!/bin/sh
-echo '{"listening":"%(socket)s"}'
+ONCE = """printf '%%s\\n' '%(listening)s'
 if test -e %(mark)s; then exec sleep 1000; fi
 : >%(mark)s
 echo '{"result":"failed","code":1,"message":"not today"}'
@@ -283,11 +224,10 @@ echo '{"result":"failed","code":1,"message":"not today"}'
 
 def test_E6_a_start_that_failed_does_not_end_the_next_one(instance, tmp_path):
     """Launch gives up, and then the daemon refuses the session: that is one failure, and it is over with it."""
-    program = tmp_path / "launcher"
     with FakeDaemon(instance) as daemon:
-        program.write_text(ONCE % {"socket": system.endpoint(instance.directory), "mark": tmp_path / "mark"})
-        program.chmod(0o700)
-        with Drive(instance, program=str(program)) as drive:
+        program = system.script(str(tmp_path / "launcher"), ONCE % {
+            "listening": json.dumps({"listening": instance.endpoint}), "mark": tmp_path / "mark"})
+        with Drive(instance, program=program) as drive:
             drive.tell("new", "start")
             daemon.accept()
             drive.tell("nap 50")
@@ -326,7 +266,7 @@ def test_one_that_adopts_another_command_logs_that(instance):
     instance.launch()
     with Drive(instance, command=[SERVER, "--notify"]) as drive:
         drive.tell("new", "start")
-        drive.next(r"launcher adopted .*another command: %s;.*" % re.escape(SERVER))
+        drive.next(r"launcher adopted .*another command: '?%s'?;.*" % re.escape(SERVER))
         drive.tell("hurry quit")
         instance.cli("stop", "--force")
         drive.destroy()

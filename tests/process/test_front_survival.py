@@ -38,7 +38,7 @@ def test_E6_a_call_that_may_not_be_repeated_gets_an_error_that_says_what_happene
     front = begin(scene)
     error = front.call("die")["error"]
     assert -32099 <= error["code"] <= -32000
-    assert "ended by signal 9 (Killed)" in error["message"] and "may or may not" in error["message"]
+    assert system.KILLED in error["message"] and "may or may not" in error["message"]
     assert text_of(front.call("die")) == "alive"
 
 

@@ -4,13 +4,14 @@ import subprocess
 
 import pytest
 
+from client_drive import DRIVE
 from fake_daemon import FakeDaemon
 from harness import TETHER, Process
 from scene import wait_until
-from tether import PROGRAMS, SERVER, Instance
+from tether import SERVER, Instance
 
 TRIES = 30  # so often it is seen to wake up, where it would be asleep if it had given up
-COMMANDS = {"editor": [os.environ.get("TETHER_CLIENT_DRIVE") or os.path.join(PROGRAMS, "client_drive"), TETHER], "front": [TETHER, "mcp"]}
+COMMANDS = {"editor": [DRIVE, TETHER], "front": [TETHER, "mcp"]}
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@ text. Row L4: where it enters, and again where it leaves."""
 import json
 import os
 import re
-import socket
 import threading
 
 import pytest
 
-from harness import TETHER, own_pid, run
+from harness import LIMIT, TETHER, own_pid, run, system
 from tether import SERVER, Instance
 
 EVIL = "a\x1b[2J\x1b]0;title\x07b\r\nserver    ready\x9b31m\u202ec\u2028d\u2066\u200f\u061c\u200b\ufeff\xad\U000e0041e\x7ff\x08"
@@ -64,12 +63,12 @@ def test_L4_what_is_typed_is_told_harmlessly(state_dir, words):
     assert not HARMFUL.search(output) and not re.search("^server    ready", output, re.MULTILINE), output
 
 
-def answer(listener, state):
+def answer(held, state, over):
     """A daemon that passes on what it is told, as releases before this one did."""
     while True:
-        try:
-            stream = listener.accept()[0]
-        except OSError:
+        stream = held.accept(LIMIT * 10)
+        if over:
+            stream.close()
             return
         with stream, stream.makefile("r") as lines:
             for line in lines:
@@ -89,18 +88,17 @@ def answer(listener, state):
 def test_L4_what_an_older_daemon_says_is_made_printable_where_it_leaves(state_dir):
     it = Instance(state_dir)
     os.mkdir(it.directory, 0o700)
-    path = os.path.join(it.directory, "control.sock")
     state = {"version": EVIL, "instance": it.name, "state": "ready", "why": EVIL, "daemon": {"pid": 1, "start": "1"},
              "server": {"state": EVIL, "pid": 1, "reason": EVIL, "command": [SERVER, EVIL]},
              "sessions": [{"role": EVIL, "pid": 1, "link": EVIL, "project": EVIL}]}
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        thread = threading.Thread(target=answer, args=(listener, state))
-        thread.start()
-        try:
-            for words in (["status"], ["doctor"], ["stop"], ["restart"], ["logs", "-f"]):
-                assert re.search("a.*b", printed(it, *words)), words
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
+    held, over = system.Daemon(it.directory, 8), []
+    thread = threading.Thread(target=answer, args=(held, state, over))
+    thread.start()
+    try:
+        for words in (["status"], ["doctor"], ["stop"], ["restart"], ["logs", "-f"]):
+            assert re.search("a.*b", printed(it, *words)), words
+    finally:
+        over.append(True)
+        system.connect(it.endpoint, LIMIT).close()
+        thread.join()
+        held.close()

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import TETHER, Process, free_ports, run, wait_gone
+from harness import IS_WINDOWS, TETHER, Process, free_ports, run, system, wait_gone
 from scene import environment_of
 from served import Editor, Http, Load, Served, Session
 from tether import Instance, can_bind, http_get, start_owner
@@ -129,17 +129,18 @@ def test_F7_in_flight_requests_are_answered_at_the_end(ways):
         assert server.wait() == 0
 
 
-def test_F7_started_by_hand_it_serves_without_input():
+@pytest.mark.parametrize("stdin, daemon, more", [
+    (subprocess.DEVNULL, "1:1", {}), (subprocess.PIPE, "", {}), (None, "1:1", {"preexec_fn": lambda: os.close(0)})],
+    ids=["nothing", "a pipe", "closed"])
+def test_F7_started_by_hand_it_serves_without_input(stdin, daemon, more):
     """Nothing but the pipe of a daemon has an end that means ours."""
-    for stdin, daemon in ((subprocess.DEVNULL, "1:1"), (subprocess.PIPE, ""), (None, "1:1")):
-        command = None if stdin else (lambda: os.close(0))
-        with Served(env={"TETHER_DAEMON": daemon} if daemon else {}, stdin=stdin, preexec_fn=command) as server:
-            if stdin == subprocess.PIPE:
-                server.popen.stdin.close()
-            for _ in range(2):
-                assert server.ready().status()["pid"] == server.pid
-            server.kill(signal.SIGTERM)
-            assert server.wait() == 0
+    with Served(env={"TETHER_DAEMON": daemon} if daemon else {}, stdin=stdin, **more) as server:
+        if stdin == subprocess.PIPE:
+            server.popen.stdin.close()
+        for _ in range(2):
+            assert server.ready().status()["pid"] == server.pid
+        server.kill(signal.SIGTERM)
+        assert server.wait() == 0
 
 
 # ---- under the daemon --------------------------------------------------------------------------
@@ -148,7 +149,8 @@ def test_F7_is_what_is_started_when_no_command_is_given(state_dir):
     with Shipped(state_dir) as it:
         it.start()
         told = environment_of(it.result["server_pid"])
-        assert told["LISTEN_FDS"] == "2" and it.status()["server"]["ready_ms"] < 1000
+        assert IS_WINDOWS or told["LISTEN_FDS"] == "2"  # there they are handed down in another way
+        assert it.status()["server"]["ready_ms"] < 1000 * system.SLOWNESS
         with it.editor():
             status = json.loads(http_get(it.http, "/status")[1].split(b"\r\n\r\n")[1])
             assert [editor["editor"] for editor in status["editors"]] == ["4711"]
@@ -193,7 +195,7 @@ def test_F5_no_new_connection_fails_during_restarts(state_dir):
         finally:
             load.end()
         assert set(load.outcomes) == {200}, load.outcomes
-        assert len(pids) == 10 and load.outcomes[200] > 100
+        assert len(pids) == 10 and load.outcomes[200] > 100 / system.SLOWNESS
 
 
 def test_F5_sessions_outlive_a_restart(state_dir):

@@ -17,15 +17,18 @@
  * "files" how many are open. A call is answered with its own arguments. */
 #include "session/control_client.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <poll.h>
+#endif
 
 #include "os/os.h"
 #include "protocol/lines.h"
 #include "protocol/message.h"
+#include "say.h"
 
 enum { FRAME_MS = 5 };
 
@@ -33,6 +36,11 @@ struct drive {
     struct control_client *client;
     char **words;
     int64_t nap_until;
+    uv_loop_t loop;
+    uv_pipe_t input;
+    uv_timer_t frames;
+    struct buffer lines;
+    char buffer[4096];
 };
 
 static char *copy(const char *text) {
@@ -70,13 +78,13 @@ static char *answer_text(const json_t *arguments) {
     return text;
 }
 
-static void tell(const struct drive *drive, struct mailbox_command command) {
+static void give(const struct drive *drive, struct mailbox_command command) {
     control_client_tell(drive->client, command);
 }
 
 static void answer(struct drive *drive, const struct control_event *event) {
     char *text = answer_text(json_object_get(event->json, "arguments"));
-    tell(drive,
+    give(drive,
          (struct mailbox_command){.kind = COMMAND_ANSWER,
                                   .call = event->number,
                                   .json = json_pack("{s:[{s:s, s:s}]}", "content", "type", "text",
@@ -87,19 +95,19 @@ static void answer(struct drive *drive, const struct control_event *event) {
 static void print_event(struct drive *drive, const struct control_event *event) {
     char *json = event->json ? json_dumps(event->json, JSON_COMPACT) : NULL;
     if (event->kind == CONTROL_STATE)
-        printf("state %s %s\n", event->text, json ? json : "");
+        say("state %s %s\n", event->text, json ? json : "");
     else if (event->kind == CONTROL_FAILED)
-        printf("failed %d %s\n", (int)event->number, event->text);
+        say("failed %d %s\n", (int)event->number, event->text);
     else if (event->kind == CONTROL_REFUSED)
-        printf("refused %s\n", event->text);
+        say("refused %s\n", event->text);
     else if (event->kind == CONTROL_ADOPTED)
-        printf("adopted %d\n", (int)event->number);
+        say("adopted %d\n", (int)event->number);
     else if (event->kind == CONTROL_LOG && strcmp(event->stream, "launcher") == 0)
-        printf("launcher %s\n", event->text);
+        say("launcher %s\n", event->text);
     else if (event->kind == CONTROL_BRIDGE)
-        printf("bridge %s\n", event->text);
+        say("bridge %s\n", event->text);
     else if (event->kind == CONTROL_CALL)
-        printf("call %d %s\n", (int)event->number, message_text(event->json, "name"));
+        say("call %d %s\n", (int)event->number, message_text(event->json, "name"));
     if (event->kind == CONTROL_CALL)
         answer(drive, event);
     free(json);
@@ -117,7 +125,7 @@ static void frame(struct drive *drive) {
 /* ---- orders ---- */
 
 static void leave(struct drive *drive, const char *reason, bool hurry) {
-    tell(drive, (struct mailbox_command){
+    give(drive, (struct mailbox_command){
                     .kind = COMMAND_LEAVE, .reason = control_reason(reason), .hurry = hurry});
 }
 
@@ -125,15 +133,20 @@ static void destroy(struct drive *drive) {
     int64_t began = os_clock_ms();
     control_client_destroy(drive->client);
     drive->client = NULL;
-    printf("destroyed %d\n", (int)(os_clock_ms() - began));
+    say("destroyed %d\n", (int)(os_clock_ms() - began));
 }
 
 static void count_files(void) {
+#ifdef _WIN32
+    DWORD count = 0;
+    GetProcessHandleCount(GetCurrentProcess(), &count);
+#else
     int count = 0;
     struct pollfd file = {.events = 0};
     for (file.fd = 0; file.fd < 256; file.fd++)
         count += poll(&file, 1, 0) >= 0 && !(file.revents & POLLNVAL);
-    printf("files %d\n", count);
+#endif
+    say("files %d\n", (int)count);
 }
 
 static void make(struct drive *drive) {
@@ -145,11 +158,11 @@ static void make(struct drive *drive) {
 static void tell_setup(struct drive *drive) {
     struct launch_setup setup;
     set_up(drive, &setup);
-    tell(drive, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = setup});
+    give(drive, (struct mailbox_command){.kind = COMMAND_SET_UP, .setup = setup});
 }
 
 static void offer(struct drive *drive) {
-    tell(drive,
+    give(drive,
          (struct mailbox_command){.kind = COMMAND_OFFER,
                                   .json = json_pack("{s:[{s:s, s:{s:s}}]}", "tools", "name", "echo",
                                                     "inputSchema", "type", "object")});
@@ -157,15 +170,15 @@ static void offer(struct drive *drive) {
 
 static bool obey_client(struct drive *drive, const char *line) {
     if (strcmp(line, "start") == 0)
-        tell(drive, (struct mailbox_command){.kind = COMMAND_START});
+        give(drive, (struct mailbox_command){.kind = COMMAND_START});
     else if (strcmp(line, "stop") == 0)
-        tell(drive, (struct mailbox_command){.kind = COMMAND_STOP});
+        give(drive, (struct mailbox_command){.kind = COMMAND_STOP});
     else if (strcmp(line, "force") == 0)
-        tell(drive, (struct mailbox_command){.kind = COMMAND_STOP, .force = true});
+        give(drive, (struct mailbox_command){.kind = COMMAND_STOP, .force = true});
     else if (strcmp(line, "restart") == 0)
-        tell(drive, (struct mailbox_command){.kind = COMMAND_RESTART});
+        give(drive, (struct mailbox_command){.kind = COMMAND_RESTART});
     else if (strcmp(line, "activate") == 0)
-        tell(drive, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
+        give(drive, (struct mailbox_command){.kind = COMMAND_ACTIVATE});
     else if (strcmp(line, "offer") == 0)
         offer(drive);
     else if (strcmp(line, "setup") == 0)
@@ -191,34 +204,51 @@ static bool obey(const char *line, size_t length, void *context) {
     else if (strncmp(line, "nap ", 4) == 0)
         drive->nap_until = os_clock_ms() + strtol(line + 4, NULL, 10);
     else if (strncmp(line, "sleep ", 6) == 0)
-        poll(NULL, 0, (int)strtol(line + 6, NULL, 10));
+        uv_sleep((unsigned)strtoul(line + 6, NULL, 10));
     else if (!drive->client || !obey_client(drive, line))
         abort(); /* a test's mistake */
     while (os_clock_ms() < drive->nap_until) {
         frame(drive);
-        poll(NULL, 0, FRAME_MS);
+        uv_sleep(FRAME_MS);
     }
     return true;
 }
 
+static void on_frame(uv_timer_t *timer) {
+    frame(timer->data);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf) {
+    struct drive *drive = handle->data;
+    (void)suggested;
+    *buf = uv_buf_init(drive->buffer, sizeof drive->buffer);
+}
+
+static void on_input(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf) {
+    struct drive *drive = stream->data;
+    if (count < 0)
+        uv_stop(&drive->loop);
+    else if (count > 0)
+        lines_feed(&drive->lines, buf->base, (size_t)count, obey, drive);
+}
+
+static void run(struct drive *drive) {
+    drive->input.data = drive->frames.data = drive;
+    if (uv_loop_init(&drive->loop) < 0 || uv_pipe_init(&drive->loop, &drive->input, 0) < 0 ||
+        uv_pipe_open(&drive->input, 0) < 0 || uv_timer_init(&drive->loop, &drive->frames) < 0)
+        abort();
+    uv_timer_start(&drive->frames, on_frame, 0, FRAME_MS);
+    uv_read_start((uv_stream_t *)&drive->input, on_alloc, on_input);
+    uv_run(&drive->loop, UV_RUN_DEFAULT);
+}
+
 int main(int argc, char **argv) {
-    struct drive drive = {.words = argv + 1};
-    struct buffer lines = {0};
-    struct pollfd input = {.fd = 0, .events = POLLIN};
-    char buffer[4096];
-    int64_t count = 1;
-    setvbuf(stdout, NULL, _IOLBF, 0);
+    static struct drive drive;
     if (argc < 2)
         return 2;
-    while (count > 0) {
-        frame(&drive);
-        if (poll(&input, 1, FRAME_MS) > 0) {
-            count = os_read(0, buffer, sizeof buffer);
-            if (count > 0)
-                lines_feed(&lines, buffer, (size_t)count, obey, &drive);
-        }
-    }
-    buffer_finish(&lines);
+    drive.words = argv + 1;
+    run(&drive);
+    buffer_finish(&drive.lines);
     if (drive.client) {
         leave(&drive, "-", true);
         destroy(&drive);

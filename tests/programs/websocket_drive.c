@@ -9,7 +9,8 @@
  *     echo                 from now on sends back what it is told
  *
  * The end of the input does nothing. Prints "open", "message LENGTH TEXT" (the beginning of it),
- * "failed RC" for an order that did, and "close CODE WHY", with which it ends. */
+ * "failed ERROR" for an order that did, and "close CODE WHY", with which it ends; an error's
+ * code is its name. */
 #include "protocol/websocket_client.h"
 
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 
 #include "protocol/lines.h"
+#include "say.h"
 
 struct drive {
     struct websocket_client client;
@@ -32,14 +34,14 @@ static void on_open(void *context, struct websocket_client *client) {
     struct drive *drive = context;
     if (client != &drive->client || client->stream.state != WEBSOCKET_STREAM_OPEN)
         abort();
-    printf("open\n");
+    say("open\n");
 }
 
 static void on_message(void *context, struct websocket_client *client, char *text, size_t length) {
     struct drive *drive = context;
     if (text[length] != 0)
         abort();
-    printf("message %zu %.60s\n", length, text);
+    say("message %d %.60s\n", (int)length, text);
     if (drive->echoes)
         websocket_stream_send(&client->stream, text, length);
 }
@@ -49,7 +51,10 @@ static void on_close(void *context, struct websocket_client *client, int code, c
     if (drive->closed || client->stream.state == WEBSOCKET_STREAM_OPEN)
         abort();
     drive->closed = true;
-    printf("close %d %s\n", code, why);
+    if (code < 0)
+        say("close %s %s\n", uv_err_name(code), why);
+    else
+        say("close %d %s\n", code, why);
     uv_close((uv_handle_t *)&drive->input, NULL);
 }
 
@@ -88,7 +93,7 @@ static bool on_line(const char *line, size_t length, void *context) {
     else
         abort();
     if (rc != 0)
-        printf("failed %d\n", rc);
+        say("failed %s\n", uv_err_name(rc));
     return true;
 }
 
@@ -133,8 +138,9 @@ static int set_option(struct websocket_client_options *options, const char *argu
 int main(int argc, char **argv) {
     static struct drive drive;
     struct websocket_client_options options = {0};
-    setvbuf(stdout, NULL, _IOLBF, 0);
+#ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN);
+#endif
     if (argc < 2)
         return 2;
     options.port = (uint16_t)strtoul(argv[1], NULL, 10);

@@ -6,10 +6,11 @@
  * any free one. Some messages are orders:
  *
  *     close CODE REASON    closes this connection
- *     flood COUNT SIZE     sends so many messages of so many bytes, and "flooded RC" to the output
+ *     flood COUNT SIZE     sends so many messages of so many bytes, and "flooded all", or
+ *                          "flooded ERROR", to the output
  *     quit                 ends the server, which must leave nothing in the loop
  *
- * Prints "listening PORT", and what happens: "open", "message LENGTH", "close WHY". SIGTERM is the
+ * Prints "listening PORT", and what happens: "open", "message LENGTH", "close WHY". SIGINT is the
  * order to quit. */
 #include "serve/relay/editor_socket.h"
 
@@ -17,6 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "say.h"
 
 struct echo {
     struct editor_socket_server server;
@@ -38,7 +41,7 @@ static void on_signal(uv_signal_t *handle, int number) {
 static void on_open(void *context, struct editor_socket *socket) {
     (void)context;
     socket->data = socket;
-    printf("open\n");
+    say("open\n");
 }
 
 static void flood(struct editor_socket *socket, const char *order) {
@@ -52,7 +55,7 @@ static void flood(struct editor_socket *socket, const char *order) {
     while (count-- > 0 && rc == 0)
         rc = websocket_stream_send(&socket->stream, text, size);
     free(text);
-    printf("flooded %d\n", rc);
+    say("flooded %s\n", rc < 0 ? uv_err_name(rc) : "all");
 }
 
 static void on_message(void *context, struct editor_socket *socket, char *text, size_t length) {
@@ -61,7 +64,7 @@ static void on_message(void *context, struct editor_socket *socket, char *text, 
     int at = 0;
     if (text[length] != 0 || socket->data != socket)
         abort();
-    printf("message %zu\n", length);
+    say("message %d\n", (int)length);
     if (sscanf(text, "close %u %n", &code, &at) == 1 && at > 0)
         websocket_stream_close(&socket->stream, code, text + at);
     else if (strncmp(text, "flood ", 6) == 0)
@@ -76,7 +79,7 @@ static void on_close(void *context, struct editor_socket *socket, const char *wh
     (void)context;
     if (socket->data != socket)
         abort();
-    printf("close %s\n", why);
+    say("close %s\n", why);
 }
 
 static const struct editor_socket_events events = {
@@ -114,15 +117,16 @@ static int start(struct echo *echo, const char *token, uint16_t port) {
     }
     uv_signal_init(&echo->loop, &echo->signal);
     echo->signal.data = echo;
-    uv_signal_start(&echo->signal, on_signal, SIGTERM);
-    printf("listening %u\n", (unsigned)port);
+    uv_signal_start(&echo->signal, on_signal, SIGINT);
+    say("listening %u\n", (unsigned)port);
     return 0;
 }
 
 int main(int argc, char **argv) {
     static struct echo echo;
-    setvbuf(stdout, NULL, _IOLBF, 0);
+#ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN);
+#endif
     for (int i = 3; i < argc; i++)
         if (set_limit(&echo.server, argv[i]) < 0)
             return 2;
@@ -132,6 +136,6 @@ int main(int argc, char **argv) {
     uv_run(&echo.loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&echo.loop) < 0)
         return 3;
-    printf("end\n");
+    say("end\n");
     return 0;
 }

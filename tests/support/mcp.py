@@ -7,11 +7,12 @@ import json
 import os
 import subprocess
 
-from harness import LIMIT, Process, run
+from harness import IS_WINDOWS, LIMIT, Process, run, system
 from tether import Instance
 
 PACKAGES = os.environ.get("TETHER_NODE", "")
 NODE = os.path.join(PACKAGES, "node_modules/.bin/node")
+CLIENT_NODE = system.native(os.environ.get("TETHER_WINDOWS_NODE", "")) if IS_WINDOWS else NODE
 HERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mcp")
 RESOLVE = os.path.join(HERE, "resolve.mjs")
 LEGACY = "2025-11-25"
@@ -32,6 +33,18 @@ def node(script, *arguments):
 def node_env(**more):
     """Node without network, colours, or anything that it would write into the user's home."""
     return dict({"TETHER_NODE": PACKAGES, "NO_COLOR": "1", "NO_UPDATE_NOTIFIER": "1", "NODE_OPTIONS": ""}, **more)
+
+
+def client(script, *arguments):
+    """The same for a client, which is a program of the system that tether runs on."""
+    ours = os.path.dirname(script) == HERE
+    return ([CLIENT_NODE] + (["--import", system.url(RESOLVE)] if ours else []) + [system.native(script)] +
+            [str(a) for a in arguments])
+
+
+def client_env(**more):
+    """And its environment. Wine says that it is a Windows too old for Node."""
+    return dict(node_env(**more), TETHER_NODE=system.native(PACKAGES), NODE_SKIP_PLATFORM_CHECK="1")
 
 
 class FakeEditor(Process):

@@ -5,7 +5,7 @@ Windows does in another form is tested by tests/wine."""
 import re
 
 SOCKET_OUTPUT = "programs of Windows get pipes, not sockets, as their standard output"
-LAUNCHER_SCRIPT = "what stands in for the launcher is a script of a Unix shell, which Windows does not start"
+LAUNCHER_SCRIPT = "a script of a Unix shell stands in for the launcher, and becomes it, which is no program there"
 SIGNALS = "a signal ends no program of Windows: each end is an exit code"
 NAMES = "names are UTF-16 there: none is without a meaning as text"
 SCRIPTS = "scripts have no interpreters, and files no bit for being executed; what counts is the name's ending"
@@ -31,21 +31,26 @@ LACKS = "the editor that Debian's sources make here has no %s"
 ORDER = "of two pipes it is not told there which was written to first"
 UNHEARD = "nobody types at a daemon's console, which is hidden: an interrupt there is its server's alone"
 
-OPEN_FOLDER = "a folder that a program has open can be neither removed nor renamed on Windows"
+OPEN_FOLDER = "a folder with an open file in it, as the lock is, can be neither removed nor renamed on Windows"
 NO_SOCKET = "the control endpoint is a pipe, and no file that could be removed or be in the way"
 CLEANER = "there are no locks of a folder that a cleaner would honour, and no such cleaner"
 TIME_SPACE = "there are no time namespaces on Windows"
 READ_AHEAD = "what comes for a test that does not read is read by the host in its stead"
-JOB = "nothing is left by a killed daemon there: the kernel ends its job (tests/wine/os_tree.c)"
+JOB = "what a killed daemon would leave is ended there by the kernel, with its job (tests/wine/os_tree.c)"
 SYSTEMD = "sockets and readiness are not passed as systemd does it there, but by handles (tests/wine/os_tree.c)"
-MOUNTS = "a mount that is full or read-only is one of Linux, beneath Wine"
+MOUNTS = "the full disk is a mount for one program and those below it, and under Wine another one opens the files"
 MODES = "there are no modes and owners by number; who may enter a folder is tested by tests/wine/os_files.c"
 SHELL = "what stands in for the editor is a script of a Unix shell"
 LIMITS = "there are no limits of open files and of the size of a file there"
-UNIX = "containers, service managers, terminals and signals for users are those of Unix"
+CONTAINER = "containers are made of pid namespaces of Linux"
+SERVICE = "service managers that listen at a socket are those of Linux"
+USER_SIGNALS = "there are no signals for users"
 SUSPENDED = "who is suspended is not continued in order to end there, but ended after the grace"
 
+UNBORN = "a launch that is ended while it creates a process leaves one that never begins, under Wine often"
+
 NOT_HERE = {
+    "process/test_control_client.py::test_E6_orders_in_any_order_while_the_daemon_is_killed_now_and_then": UNBORN,
     "process/test_command.py::test_a_long_command_leaves_the_state_a_short_line":
         "a command line has 32 767 characters at most there",
     "process/test_drained.py::test_D2_helpers_that_no_sigterm_reached_are_not_waited_for":
@@ -93,7 +98,31 @@ NOT_HERE = {
     "process/test_replace.py::test_A12_launch_while_the_guard_still_ends_the_old_server": GUARD,
     "process/test_front_stranger.py": USERS,
     "process/test_serve_memory.py": COSTS,
-    "process/test_service.py": UNIX,
+    "process/test_service.py::*_process_1_*": CONTAINER,
+    "process/test_service.py::*_of_a_container_*": CONTAINER,
+    "process/test_service.py::test_F11_exit_code_of_a_server_that_gives_up_is_passed_on": CONTAINER,
+    "process/test_service.py::*_service_manager*_*": SERVICE,
+    "process/test_service.py::test_F11_service_that_cannot_start_is_told_by_its_exit_code": SERVICE,
+    "process/test_service.py::*_terminal*": HANGUP,
+    "process/test_service.py::test_F11_control_c_stops_in_order": TERMINALS,
+    "process/test_service.py::test_F11_second_control_c_stops_at_once": TERMINALS,
+    "process/test_service.py::test_F11_user_signal*": USER_SIGNALS,
+    "process/test_control_client.py::test_E6_a_stop_while_the_daemon_is_looked_for_is_the_end": LAUNCHER_SCRIPT,
+    "process/test_front_survival.py::test_E6_a_stranger_on_the_port_is_named": HOLDERS,
+    "process/test_serve_limits.py::test_F7_events_that_nobody_fetches_have_a_limit": COSTS,
+    "process/test_serve_limits.py::test_F7_other_users_*": USERS,
+    "process/test_serve_start.py::test_B3_end_of_input_is_enough": EXEC,
+    "process/test_serve_start.py::test_F4_a_busy_port_is_told_with_its_holder": HOLDERS,
+    "process/test_serve_start.py::test_F5_takes_sockets_that_are_handed_down": SYSTEMD,
+    "process/test_serve_start.py::test_F7_private_memory": COSTS,
+    "process/test_serve_start.py::test_F7_started_by_hand_it_serves_without_input[closed]":
+        "a program of Windows is started with some standard input",
+    "process/test_serve_start.py::test_F7_starts_quickly": COSTS,
+    "process/test_soak.py": "its blows are signals to guards, groups and whoever /proc names (there: tests/wine)",
+    "mcp/test_websocket.py::test_F2_nothing_happens_without_editors": COSTS,
+    "mcp/test_websocket.py::test_F7_another_user_is_refused": USERS,
+    "mcp/test_websocket.py::test_F7_pings_that_nobody_reads_the_answers_of": COSTS,
+    "mcp/test_websocket_client.py::test_F7_a_server_of_another_user_is_told_nothing": USERS,
     "process/test_shortage.py::test_D6_F1_with_few_files_a_start_works_in_full_or_says_why_not": LIMITS,
     "process/test_shortage.py::test_L5_what_a_file_may_not_hold_is_lost_and_nothing_else": LIMITS,
     "process/test_watch.py": TERMINALS,
@@ -128,7 +157,7 @@ NOT_HERE = {
     "process/test_serve_http.py::test_F7_no_growth_after_many_requests": COSTS,
     "process/test_serve_http.py::test_F2_idle_server_does_not_wake_up": COSTS,
     "engine/test_lives.py::test_A10_end_of_the_editor_waits_for_no_launcher_and_leaves_what_is_not_its_own":
-        LAUNCHER_SCRIPT,
+        "the launcher that hangs tells its number, which is one of Linux",
     "engine/test_lives.py::test_F8_launcher_that_hangs_holds_up_no_frame_and_no_other_server": LAUNCHER_SCRIPT,
     "engine/test_owner_environment.py::test_A2_extension_never_changes_the_environment_of_the_editor":
         "a library in front of the C library watches who changes the environment, as Linux knows it",
@@ -141,7 +170,6 @@ NOT_HERE = {
     "engine/test_server.py::test_F8_launcher_gets_its_execute_permission_back": "Windows has no such permission",
     "engine/test_server.py::test_F8_launcher_that_may_not_be_executed_is_told_of_with_what_to_do":
         "Windows has no such permission",
-    "engine/test_server.py::test_F8_launcher_that_says_what_no_launcher_says_is_a_failure": LAUNCHER_SCRIPT,
     "engine/test_server.py::test_F8_properties_become_the_flags_of_the_launcher": LAUNCHER_SCRIPT,
     "process/test_guard_hindered.py": GUARD,
     "process/test_memory.py": PRELOAD,
@@ -179,6 +207,18 @@ NOT_HERE = {
 
 # Nobody has tried these there so far. Nothing is said of them.
 NOT_YET = [
+    "engine/test_server.py::test_F8_launcher_that_says_what_no_launcher_says_is_a_failure",
+    "mcp/test_clients.py",
+    "process/test_serve_http.py::test_F7_slow_clients_do_not_hurt_others",
+    "process/test_serve_limits.py::test_F7_one_connection_too_many",
+    "process/test_serve_limits.py::test_F7_one_session_too_many",
+    "process/test_serve_limits.py::test_F7_one_stream_too_many",
+    "process/test_serve_limits.py::test_L5_requests_without_their_bodies_shut_nobody_out",
+    "process/test_serve_mcp.py::test_F7_calls_that_nobody_comes_back_to_keep_nobody_out",
+    "process/test_supervise.py::test_D1_run_does_not_wait_for_who_does_not_read[pipe]",
+    "mcp/test_websocket.py",
+    "mcp/test_websocket_client.py",
+    "process/test_serve_http.py::test_F7_those_that_are_refused_push_nobody_out",
     "engine/test_addon.py",
     "engine/test_clients.py",
     "engine/test_dock.py",
@@ -189,20 +229,6 @@ NOT_YET = [
     "engine/test_not_started.py",
     "engine/test_tools_screen.py",
     "engine/test_tools_trust.py",
-    "mcp/test_clients.py",
-    "mcp/test_websocket.py",
-    "mcp/test_websocket_client.py",
-    "process/test_serve_http.py::test_F7_slow_clients_do_not_hurt_others",
-    "process/test_serve_http.py::test_F7_those_that_are_refused_push_nobody_out",
-    "process/test_serve_mcp.py::test_F7_calls_that_nobody_comes_back_to_keep_nobody_out",
-    "process/test_front_ends.py::test_a_client_that_closes_only_its_ears_ends_it",
-    "process/test_control_client.py",
-    "process/test_front_survival.py",
-    "process/test_serve_limits.py",
-    "process/test_serve_start.py",
-    "process/test_soak.py",
-    "process/test_supervise.py::test_D1_run_does_not_wait_for_who_does_not_read[pipe]",
-    "process/test_printable.py::test_L4_what_an_older_daemon_says_is_made_printable_where_it_leaves",
 ]
 
 

@@ -1,6 +1,7 @@
 """What tests ask of the system that the programs under test run on: Linux, which the tests run on, too.
 
 on_windows.py has the same for programs of Windows; harness.py takes one of the two."""
+import contextlib
 import errno
 import fcntl
 import os
@@ -17,6 +18,8 @@ PROCESSOR = {"aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)  # 
 BUILT = os.path.join(BUILD, "linux." + PROCESSOR)
 PROGRAMS = os.path.join(BUILT, "tests/programs")
 SERVER = os.path.join(BUILT, "tests/programs/server")
+CLIENT_DRIVE, WEBSOCKET_DRIVE, WEBSOCKET_ECHO = (
+    os.path.join(PROGRAMS, name) for name in ("client_drive", "websocket_drive", "websocket_echo"))
 NEWER = os.path.join(BUILT, "tests/tether-newer")
 UNCERTAIN = os.path.join(BUILT, "tests/tether-uncertain")
 IDLE = ["sleep", "1000"]  # a program that does nothing
@@ -54,6 +57,14 @@ def prepare():
 def command(words):
     """The command of a server."""
     return list(words)
+
+
+def script(path, text):
+    """A program of the shell's."""
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\n" + text)
+    os.chmod(path, 0o755)
+    return path
 
 
 def children_of(pid):
@@ -107,6 +118,16 @@ def native(path):
 def local(path):
     """The other way round."""
     return path
+
+
+def on_screen(name):
+    """What is started meanwhile shows its windows on a screen of X11: here each is told by itself."""
+    return contextlib.nullcontext(name)
+
+
+def url(path):
+    """A file, as scripts name it."""
+    return "file://" + path
 
 
 def home(folder):

@@ -6,6 +6,7 @@ same for both, under two names. Where a test gives a program of Linux as the ser
 rule), stand_in.py starts that, and a process of Windows stands in its place: it hears of the end, and
 with it the other one ends, too."""
 import atexit
+import contextlib
 import os
 import re
 import select
@@ -52,6 +53,11 @@ def native(path):
     return "Z:" + str(path).replace("/", "\\")
 
 
+def url(path):
+    """A file, as scripts name it."""
+    return "file:///" + native(path).replace("\\", "/")
+
+
 def local(path):
     """The other way round."""
     return path[2:].replace("\\", "/")
@@ -60,6 +66,9 @@ def local(path):
 TETHER = native(os.environ.get("TETHER_PROGRAM") or os.path.join(BUILT, "tether.exe"))
 PROGRAMS = os.path.join(BUILT, "tests/programs/windows")
 SERVER = native(os.path.join(PROGRAMS, "server.exe"))
+CLIENT_DRIVE, WEBSOCKET_DRIVE, WEBSOCKET_ECHO = (
+    native(os.path.join(BUILT, "tests/programs", name + ".exe"))
+    for name in ("client_drive", "websocket_drive", "websocket_echo"))
 NEWER = native(os.path.join(BUILT, "tests/tether-newer.exe"))
 STAND_IN = native(os.path.join(PROGRAMS, "stand_in.exe"))
 HOST = os.path.join(PROGRAMS, "host.exe")
@@ -79,14 +88,16 @@ def is_own(pid):
 
 
 class _Host:
-    def __init__(self):
-        prefix = os.environ["TETHER_WINEPREFIX"]
-        self.env = dict(os.environ, WINEPREFIX=prefix, **ENVIRONMENT)
+    """In a prefix of its own. Without a screen windows exist all the same, although nobody sees them."""
+
+    def __init__(self, prefix, screen=""):
+        self.env = {**os.environ, **ENVIRONMENT, "WINEPREFIX": prefix, "DISPLAY": screen, "LIBGL_ALWAYS_SOFTWARE": "1"}
         os.makedirs(prefix, exist_ok=True)
         if not os.path.exists(os.path.join(prefix, "system.reg")):
             self._call(WINE, "wineboot", "--init")
-            # Windows exist, although nobody sees them. The desktop asks for it once, when it is made.
-            self._call(WINE, "reg", "add", r"HKCU\Software\Wine\Drivers", "/v", "Graphics", "/d", "null", "/f")
+            # The desktop asks for it once, when it is made.
+            self._call(WINE, "reg", "add", r"HKCU\Software\Wine\Drivers", "/v", "Graphics", "/d",
+                       "x11" if screen else "null", "/f")
             self._call(WINESERVER, "-k")
             self._call(WINESERVER, "-w")  # it writes system.reg at its end
         self.process = subprocess.Popen([WINE, HOST], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -111,6 +122,7 @@ class _Host:
             return read_line(connection)
 
     def close(self):
+        self.stand_ins.close()
         self.process.stdin.close()
         self.process.wait(60)
         self.process.stdout.close()
@@ -124,12 +136,25 @@ _host = None
 def host():
     global _host
     if not _host:
-        _host = _Host()
+        _host = _Host(os.environ["TETHER_WINEPREFIX"])
         atexit.register(_host.close)
     return _host
 
 
 prepare = host
+
+
+@contextlib.contextmanager
+def on_screen(name):
+    """What is started meanwhile shows its windows on a screen of X11."""
+    global _host
+    kept = host()
+    _host = _Host(os.environ["TETHER_WINEPREFIX"] + ".screen", name)
+    try:
+        yield
+    finally:
+        _host.close()
+        _host = kept
 
 
 def read_line(connection):
@@ -153,7 +178,7 @@ class _Popen:
                  "same" if stderr == subprocess.STDOUT else self._stream("stderr", stderr, "rb")]
         changes = _changes(os.environ if env is None else env)
         self.connection = host().request("run", subprocess.list2cmdline(argv), native(cwd) if cwd else "",
-                                         int(argv[1:2] in STAYING), *words, *changes)
+                                         int(argv[1:2] in STAYING or argv[0] == WEBSOCKET_ECHO), *words, *changes)
         pid, self.start = read_line(self.connection).split()
         if pid == "error":
             self.connection.close()
@@ -243,6 +268,14 @@ def command(words):
     return [STAND_IN, str(host().stand_ins.port)] + words
 
 
+def script(path, text):
+    """A program of the shell's of Linux, or what stands for it."""
+    shutil.copy(local(STAND_IN), path + ".exe")
+    with open(path + ".exe.is", "w") as file:
+        file.write("%d %s" % (host().stand_ins.port, on_linux.script(path, text)))
+    return native(path + ".exe")
+
+
 def home(folder):
     """Where an editor is to keep its settings and data, as variables."""
     for name in ("config", "data"):
@@ -291,6 +324,8 @@ _suspended = set()  # by us; nobody tells
 
 def kill(pid, number=signal.SIGKILL):
     """What comes nearest to this signal, for a process of Windows."""
+    if number == signal.SIGKILL and host().stand_ins.kill(pid):
+        return wait_gone(pid)
     host().ask(ACTS[number], pid)
     if number == signal.SIGSTOP:
         _suspended.add(pid)

@@ -21,7 +21,11 @@ class Answer:
 
     @property
     def json(self):
-        return json.loads(self.body)
+        """The message; of a stream, which an answer becomes that takes long, the last one."""
+        if self.headers.get("content-type") != "text/event-stream":
+            return json.loads(self.body)
+        data = [line[6:] for line in self.body.decode().splitlines() if line.startswith("data: ") and len(line) > 6]
+        return json.loads(data[-1])
 
 
 class Http:

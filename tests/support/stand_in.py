@@ -7,8 +7,6 @@ import struct
 import subprocess
 import threading
 
-EXIT_TO_SIGNAL = 128
-
 
 class StandIns:
     """Starts what the stand-ins ask for. Each is a thread that lives as long as its program."""
@@ -19,21 +17,26 @@ class StandIns:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.waiting = {}           # by pid: the streams that have come
-        self.running = {}           # pid of ours: its thread
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.running = {}           # its thread: pid of ours
+        self.programs = {}          # pid of the stand-in: that of ours
+        self.acceptor = threading.Thread(target=self._accept, daemon=True)
+        self.acceptor.start()
 
     def _accept(self):
         while True:
-            connection, _ = self.listener.accept()
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return  # it is over
             role, pid = _line(connection).split()
             streams = self.waiting.setdefault(pid, {})
             streams[role] = connection
             if role == "control":
-                thread = threading.Thread(target=self._run, args=(self.waiting.pop(pid),), daemon=True)
+                thread = threading.Thread(target=self._run, args=(int(pid), self.waiting.pop(pid)), daemon=True)
                 self.running[thread] = None
                 thread.start()
 
-    def _run(self, streams):
+    def _run(self, pid, streams):
         control = streams["control"]
         try:
             with control.makefile("rb") as file:
@@ -47,7 +50,7 @@ class StandIns:
                 if self.base.get(name) != value:
                     env[name] = value
             words, env = self.translate(words, env)
-            status = self._attend(words, env, streams)
+            status = self._attend(pid, words, env, streams)
             for role in ("out", "err"):
                 try:
                     streams[role].shutdown(socket.SHUT_WR)
@@ -61,15 +64,16 @@ class StandIns:
                 stream.close()
             self.running.pop(threading.current_thread(), None)
 
-    def _attend(self, words, env, streams):
-        """Until the program ends; returns its exit code."""
+    def _attend(self, pid, words, env, streams):
+        """Until the program ends; returns its exit code, or the signal that ended it, as the host
+        gives it to those that it ends."""
         try:
             process = subprocess.Popen(words, env=env, stdin=streams["in"], stdout=streams["out"],
                                        stderr=streams["err"], start_new_session=True)
         except OSError as error:
             streams["err"].sendall(("%s\n" % error).encode())
             return 127
-        self.running[threading.current_thread()] = process.pid
+        self.running[threading.current_thread()] = self.programs[pid] = process.pid
         streams["in"].close()
         fd = os.pidfd_open(process.pid)
         try:
@@ -82,8 +86,21 @@ class StandIns:
                     watched = [fd]
         finally:
             os.close(fd)
+            self.programs.pop(pid)
         status = process.wait()
-        return status if status >= 0 else EXIT_TO_SIGNAL - status
+        return status if status >= 0 else -status
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.acceptor.join()
+        self.listener.close()
+
+    def kill(self, pid):
+        """Ends the program behind a stand-in, and that with it, so that who starts it anew does not meet it."""
+        program = self.programs.get(pid)
+        if program:
+            os.killpg(program, signal.SIGKILL)
+        return program is not None
 
     def pids(self):
         """Our children, whose ends are noticed here."""

@@ -121,7 +121,18 @@ class ToolsEditor:
         return json.loads(line, strict=False)  # the engine leaves control characters as they are
 
     def call(self, tool, **arguments):
-        """The answer of a tool; raises Refused with the text if it is an error."""
+        """The answer of a tool; raises Refused with the text if it is an error. Where the editor scans it is tried
+        again, as the answer says."""
+        end = time.monotonic() + START_LIMIT
+        while True:
+            try:
+                return self.call_once(tool, **arguments)
+            except Refused as error:
+                if "busy: it scans" not in str(error) or time.monotonic() > end:
+                    raise
+                self.request(op="frame")
+
+    def call_once(self, tool, **arguments):
         reply = self.request(op="call", tool=tool, arguments=arguments)
         self.last_usec = reply["usec"]
         self.last_frames = reply["frames"]
@@ -134,7 +145,7 @@ class ToolsEditor:
     def refusal(self, tool, **arguments):
         """The text of the error that a call must give."""
         try:
-            answer = self.call(tool, **arguments)
+            answer = self.call_once(tool, **arguments)
         except Refused as error:
             return str(error)
         raise AssertionError("%s was not refused: %r" % (tool, answer))

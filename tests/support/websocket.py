@@ -5,17 +5,16 @@ import glob
 import hashlib
 import json
 import os
-import platform
+import signal
 import socket
 import struct
 import subprocess
 
-from harness import BUILD, LIMIT, Process
+from harness import LIMIT, Process, system
 
 TOKEN = "a-token-of-this-test"
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-PROGRAMS = os.path.join(BUILD, "linux.%s" % platform.machine(), "tests", "programs")
 PEER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "mcp", "websocket_peer.cjs")
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
@@ -150,7 +149,7 @@ class Echo(Process):
     """The editors' endpoint with an echo behind it."""
 
     def __init__(self, port=0, **limits):
-        super().__init__([os.path.join(PROGRAMS, "websocket_echo"), TOKEN, str(port)] +
+        super().__init__([system.WEBSOCKET_ECHO, TOKEN, str(port)] +
                          ["%s=%d" % item for item in limits.items()])
         self.port = int(self.expect(r"^listening (\d+)$").group(1))
         self.url = "ws://127.0.0.1:%d/editor" % self.port
@@ -165,7 +164,7 @@ class Echo(Process):
 
     def finish(self):
         """Ends it in order and returns how often what happened: it leaves nothing behind."""
-        self.popen.terminate()
+        self.kill(signal.SIGINT)
         assert self.wait() == 0 and self.output.endswith("\nend\n"), self.output[-500:]
         lines = self.output.splitlines()
         count = {kind: sum(line.split()[0] == kind for line in lines) for kind in ("open", "close")}
@@ -178,7 +177,7 @@ class Drive(Process):
 
     def __init__(self, port, **options):
         options.setdefault("token", TOKEN)
-        super().__init__([os.path.join(PROGRAMS, "websocket_drive"), str(port)] +
+        super().__init__([system.WEBSOCKET_DRIVE, str(port)] +
                          ["%s=%s" % item for item in options.items()], stdin=subprocess.PIPE)
 
     def tell(self, line):
@@ -186,11 +185,13 @@ class Drive(Process):
         self.popen.stdin.flush()
 
     def expect_close(self):
-        """Waits for the end of the program and returns (code, why) of its only on_close."""
-        match = self.expect(r"^close (-?\d+) (.*)$")
+        """Waits for the end of the program and returns (code, why) of its only on_close; the code of an
+        error is its name."""
+        match = self.expect(r"^close (\w+) (.*)$")
         assert self.wait() == 0, self.output[-500:]
         assert self.output.count("\nclose ") + self.output.startswith("close ") == 1
-        return int(match.group(1)), match.group(2)
+        code = match.group(1)
+        return code if code.isalpha() else int(code), match.group(2)
 
     def stop(self):
         close_input(self.popen)

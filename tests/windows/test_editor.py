@@ -18,16 +18,12 @@ pytestmark = pytest.mark.skipif(not system.ENGINE, reason="there is no Godot edi
                                 "`./dev engine windows` makes one, or set GODOT_WINDOWS")
 
 
-def file_url(path):
-    return "file:///" + system.native(path).replace("\\", "/")
-
-
 @pytest.mark.skipif(not NODE, reason="there is no Node.js for Windows here")
 def test_G8_a_client_of_windows_calls_tools_and_nothing_is_left_of_a_killed_editor(tmp_path):
     with Whole(str(tmp_path)) as whole:
         whole.client().close()  # the editor's tools are there
         calls = [["editor_state", {}], ["scene_new", {"path": "res://made.tscn"}], ["scene_tree", {}]]
-        done = run([system.native(NODE), "--import", file_url(RESOLVE), system.native(HERE + "/client.mjs"),
+        done = run([system.native(NODE), "--import", system.url(RESOLVE), system.native(HERE + "/client.mjs"),
                     json.dumps(whole.instance.argv("mcp")), json.dumps(calls)],
                    {**whole.instance.env, "TETHER_NODE": system.native(os.environ["TETHER_NODE"]),
                     "NODE_SKIP_PLATFORM_CHECK": "1"}, limit=120)  # Wine says that it is an old Windows

@@ -3,6 +3,7 @@
  *
  *     stand_in PORT WORD...
  *
+ * or a copy of it with a file NAME.exe.is beside it, "PORT WORD", whose own words follow that one.
  * It connects to the port four times: for its control, and for the three streams of that program.
  * Whoever listens there (tests/support/stand_in.py) starts the words with the environment that is
  * told. What is asked of this process is asked of that one, which ends with this one, and this one
@@ -91,24 +92,45 @@ static BOOL WINAPI on_console(DWORD event) {
     return TRUE;
 }
 
+/* What a copy stands for. */
+static bool read_place(int *port, wchar_t **word) {
+    static wchar_t text[MAX_PATH];
+    wchar_t path[MAX_PATH + 8];
+    char line[MAX_PATH];
+    int at = 0;
+    GetModuleFileNameW(NULL, path, MAX_PATH);
+    FILE *file = _wfopen(wcscat(path, L".is"), L"r");
+    if (!file)
+        return false;
+    bool found = fgets(line, sizeof line, file) && sscanf(line, "%d %n", port, &at) == 1 &&
+                 MultiByteToWideChar(CP_UTF8, 0, line + at, -1, text, MAX_PATH) > 0;
+    fclose(file);
+    *word = text;
+    return found;
+}
+
 int main(void) {
     WSADATA data;
     struct output out, err;
     HANDLE threads[2];
     char line[32];
-    int count, got = 0, more;
+    int port = 0, count, got = 0, more;
     wchar_t **words = CommandLineToArgvW(GetCommandLineW(), &count);
-    if (count < 3)
-        return 2;
+    if (!read_place(&port, &words[0])) {
+        if (count < 3)
+            return 2;
+        port = (int)wcstol(words[1], NULL, 10);
+        words += 2;
+        count -= 2;
+    }
     WSAStartup(MAKEWORD(2, 2), &data);
-    int port = (int)wcstol(words[1], NULL, 10);
     SOCKET in = open_connection(port, "in");
     out = (struct output){open_connection(port, "out"), GetStdHandle(STD_OUTPUT_HANDLE)};
     err = (struct output){open_connection(port, "err"), GetStdHandle(STD_ERROR_HANDLE)};
     control = open_connection(port, "control");
     SetConsoleCtrlHandler(NULL, FALSE);
     SetConsoleCtrlHandler(on_console, TRUE);
-    describe(count - 2, words + 2);
+    describe(count, words);
     CloseHandle(CreateThread(NULL, 0, pass_input, (void *)in, 0, NULL));
     threads[0] = CreateThread(NULL, 0, pass_output, &out, 0, NULL);
     threads[1] = CreateThread(NULL, 0, pass_output, &err, 0, NULL);
