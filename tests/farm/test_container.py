@@ -41,7 +41,7 @@ def why_not():
     for path in (STATIC, BUSYBOX, shutil.which("podman") or ""):
         if not os.path.exists(path):
             return "podman, busybox and a static launcher are needed"
-    if os.geteuid() != 0:
+    if os.geteuid() != 0 or run(["unshare", "--mount", "true"]).status != 0:
         return "no right to start containers"
     return None
 

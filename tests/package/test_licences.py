@@ -54,7 +54,7 @@ def test_H3_nobody_who_only_packed_a_compiler_is_named(sections):
 # In the symbols of what was built → the part that it comes from.
 TRACES = [("tether.linux.x86_64", rb"\0crtstuff\.c\0", "libgcc"), ("tether.linux.x86_64", rb"\0__libc_start_main\.lo\0", "musl"),
           ("tether.linux.arm64", rb"\0__libc_start_main\.c\0", "musl-zig"), ("tether.linux.arm64", rb"\0compiler_rt\0", "compiler-rt"),
-          ("libtether.linux.editor.x86_64.so", rb"\0stat64-2\.32\.c\0", "glibc-nonshared"),
+          ("libtether.linux.editor.x86_64.so", rb"stat64-2\.32\.c\0", "glibc-nonshared"),
           ("tether.windows.x86_64.exe", rb"__mingw_", "mingw-w64"), ("tether.windows.x86_64.exe", rb"emutls", "libgcc-mingw")]
 
 
