@@ -113,7 +113,7 @@ class Mcp:
 
 
 def test_F8_what_the_page_says_works(tmp_path, project, main_ports):
-    server, tool = documented()
+    server, tool = documented()[:2]
     own = free_ports(1)[0]
     add_plugin(project, "mine", server.replace("8123", str(own)))
     replace_in(project + "/addons/mine/server.py", "required=True", "default=int(os.environ['TETHER_HTTP_PORT'])")
@@ -129,6 +129,43 @@ def test_F8_what_the_page_says_works(tmp_path, project, main_ports):
         scene.run('EditorInterface.set_plugin_enabled("tool", false)')
         wait_until(lambda: "add_numbers" not in client.tools(), "the tool is gone")
         close(scene, [own, *main_ports])
+
+
+def test_J1_what_the_page_says_of_a_plugins_own_game_works(tmp_path, project, main_ports):
+    in_game, in_editor = documented()[2:]
+    with open(project + "/game.gd", "w") as file:
+        file.write("extends Node\n\nvar score: int = 42\n\n" + in_game.replace("Game.score", "score"))
+    with open(project + "/game.tscn", "w") as file:
+        file.write('[gd_scene load_steps=2 format=3]\n\n[ext_resource type="Script" path="res://game.gd" id="1"]\n\n'
+                   '[node name="Game" type="Node"]\nscript = ExtResource("1")\n')
+    with open(project + "/project.godot", "a") as file:
+        file.write('\n[editor]\n\nrun/main_run_args="--headless"\n')
+    add_plugin(project, "mine", """@tool
+extends EditorPlugin
+
+const Debugger := preload("debugger.gd")
+
+var tether := TetherServer.new()
+var debugger := Debugger.new()
+
+func _enter_tree() -> void:
+	add_debugger_plugin(debugger)
+	tether.register_tool("score", {"description": "The game's score."}, debugger.score)
+
+func _exit_tree() -> void:
+	remove_debugger_plugin(debugger)
+""")
+    with open(project + "/addons/mine/debugger.gd", "w") as file:
+        file.write("@tool\nextends EditorDebuggerPlugin\n\n" + in_editor)
+    with open_scene(tmp_path, project, main_ports) as scene:
+        wait_until(lambda: answers(main_ports[0]), "the main server answers")
+        client = Mcp(main_ports[0])
+        wait_until(lambda: {"score", "project_run"} <= set(client.tools()), "the tools are there")
+        assert "No game is running" in client.call("tools/call", name="score", arguments={})["content"][0]["text"]
+        scene.run('EditorInterface.play_custom_scene("res://game.tscn")')
+        wait_until(lambda: "42" in client.call("tools/call", name="score", arguments={})["content"][0]["text"], "the score")
+        scene.run("EditorInterface.stop_playing_scene()")
+        close(scene, main_ports)
 
 
 def test_F8_the_page_names_every_property_and_signal():
