@@ -5,6 +5,7 @@ from test_tools_game import HEADLESS_GAME, make_game, stop
 from tools_probe import shared_tools
 
 WANTED_ERRORS = ("Invalid named index 'nope'", "previously a parse error", "'queue_free' on a null value")
+# The breakpoints reach a game shortly after its start, so it waits for them. Nothing tells when they are there.
 GAME = """extends Node2D
 
 static var shared: int = 4
@@ -13,7 +14,7 @@ var frames: int = 0
 var label: String = "abc"
 var _nobody: Node = null
 
-
+func _ready() -> void: set_process(false); get_tree().create_timer(3.0).timeout.connect(set_process.bind(true))
 func _process(_delta: float) -> void:
 \tframes += 1
 \tvar half: float = frames / 2.0
@@ -156,6 +157,7 @@ def test_J3_breakpoints_that_make_no_sense_are_refused(game):
 def test_J3_what_the_functions_of_a_game_take(game):
     game.call("project_run", scene="current")
     game.call("game_tree")
+    game.call("game_run", code="scene.set_process(true)")
     for _ in range(2):
         found = game.call("game_profile", seconds=1)["functions"]
         by_name = {entry["function"].split("::")[-1]: entry for entry in found}
