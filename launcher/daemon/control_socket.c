@@ -449,12 +449,28 @@ static void request_adopt(struct control_session *session, const json_t *message
     }
 }
 
+/* For the server alone: whether it has clients with an open stream. */
+static void request_clients(struct control_session *session, const json_t *message) {
+    struct daemon *daemon = session->control->daemon;
+    if (!os_identity_same(&session->process, &daemon->supervisor.server)) {
+        session_send_reply(session, json_object_get(message, "id"), REFUSED_NOT_YOURS,
+                           "only the server tells of its clients");
+        return;
+    }
+    daemon_feed(
+        daemon,
+        &(struct lifecycle_event){.kind = LIFECYCLE_ON_CLIENTS,
+                                  .success = json_is_true(json_object_get(message, "some"))},
+        NULL);
+}
+
 static const struct {
     const char *type;
     void (*handle)(struct control_session *session, const json_t *message);
 } requests[] = {
     {"status", request_status},     {"stop", request_stop}, {"restart", request_restart},
     {"handover", request_handover}, {"logs", request_logs}, {"adopt", request_adopt},
+    {"clients", request_clients},
 };
 
 static void on_message(struct control_session *session, const json_t *message) {

@@ -54,6 +54,5 @@ void echo_init(struct echo *echo) {
 
 void echo_finish(struct echo *echo) {
     for (int i = 0; i < 2; i++)
-        if (echo->streams[i].handle != i + 1)
-            os_handle_close(&echo->streams[i].handle);
+        os_stdio_release(&echo->streams[i].handle, i + 1);
 }

@@ -44,6 +44,11 @@ static void explain(const struct daemon *daemon, char *out, size_t size) {
     case LIFECYCLE_WHY_OWNER_UNKNOWN:
         snprintf(out, size, "owner %" PRId64 " cannot be looked at, and may live", life->owner.pid);
         break;
+    case LIFECYCLE_WHY_CLIENTS:
+        snprintf(out, size,
+                 "clients of the server are connected; it stays for them for %" PRIu64 " s",
+                 why.held_ms / 1000);
+        break;
     case LIFECYCLE_WHY_UNARMED:
         snprintf(out, size, "no owner was given; `tether stop` ends it");
         break;

@@ -18,6 +18,8 @@ const struct lifecycle_knob lifecycle_knobs[] = {
      "between looks for dead peers that no event told of"},
     {"idle-limit-ms", FIELD(idle_limit_ms), 0, 0, 30 DAYS,
      "without a session for so long: stop; 0: never"},
+    {"linger-ms", FIELD(linger_ms), 0, 0, 30 DAYS,
+     "for clients with a stream, when all editors are gone; 0: not at all"},
     {"silence-limit-ms", FIELD(silence_limit_ms), 30 MINUTES, 0, 30 DAYS,
      "a session silent for so long does not count; 0: it always does"},
     {"poll-ms", FIELD(poll_ms), 1 SECONDS, 1, 1 MINUTES,
@@ -32,7 +34,7 @@ const struct lifecycle_knob lifecycle_knobs[] = {
     {NULL, FIELD(port_check_ms), 2 SECONDS, 1, 1 DAYS, NULL},
     {NULL, FIELD(backoff_first_ms), 100, 1, 1 MINUTES, NULL},
     {NULL, FIELD(backoff_cap_ms), 30 SECONDS, 1, 1 DAYS, NULL},
-    {NULL, FIELD(crash_limit), 5, 1, LIFECYCLE_MAX_CRASHES, NULL},
+    {NULL, FIELD(crash_limit), 5, 1, CRASHES_MOST, NULL},
     {NULL, FIELD(crash_window_ms), 60 SECONDS, 1, 1 DAYS, NULL},
     {NULL, FIELD(health_ms), 60 SECONDS, 1, 1 DAYS, NULL},
 };

@@ -32,6 +32,9 @@ struct lifecycle_why lifecycle_explain(const struct lifecycle *l, uint64_t now_m
         why.kind = LIFECYCLE_WHY_ENDED;
     } else if (server_ending(l)) {
         why.kind = LIFECYCLE_WHY_STOPPING;
+    } else if (l->linger_by != 0) {
+        why.kind = LIFECYCLE_WHY_CLIENTS;
+        why.held_ms = l->linger_by > now_ms ? l->linger_by - now_ms : 0;
     } else if (why.sessions == 0) {
         why.kind = explain_owner(l);
     } else if (end == LIFECYCLE_NEVER) {

@@ -40,6 +40,15 @@ bool server_ending(const struct lifecycle *);
 /* Begins the end, or turns a restart under way into one. The first cause stays. */
 void server_end(struct turn *, enum lifecycle_cause);
 
+/* The same when the last who used it has gone: it may stay a while for clients that are connected.
+ */
+void server_left_alone(struct turn *, enum lifecycle_cause);
+void server_clients(struct turn *);
+
+/* Whether that while is over, or somebody has come. */
+bool server_linger(struct turn *);
+uint64_t server_linger_deadline(const struct lifecycle *);
+
 /* Ends the tree in order and starts again. */
 void server_restart(struct turn *);
 

@@ -16,14 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "crashes.h"
 #include "identity.h"
 
 #ifndef LIFECYCLE_MAX_SESSIONS
 #define LIFECYCLE_MAX_SESSIONS 256
 #endif
 
-#define LIFECYCLE_MAX_CRASHES 8
-#define LIFECYCLE_NEVER       UINT64_MAX
+#define LIFECYCLE_NEVER UINT64_MAX
 
 /* ---- Settings: all in milliseconds unless the name says otherwise ---- */
 
@@ -35,6 +35,7 @@ struct lifecycle_config {
     uint32_t ready_timeout_ms; /* from start to ready; 0: wait for ever */
     uint32_t sweep_ms;         /* backstop for missed deaths, only while sessions exist */
     uint32_t idle_limit_ms;    /* without a session for so long: stop; 0: off */
+    uint32_t linger_ms; /* nobody is left but clients of the server: it stays for so long; 0: off */
     uint32_t silence_limit_ms; /* a session not heard of for so long no longer counts; 0: off */
     uint32_t poll_ms;          /* for the I/O: looking at processes where no event tells */
     uint32_t parent_watchdog;  /* 0: the death of the parent is ignored */
@@ -161,10 +162,7 @@ struct lifecycle {
     uint64_t ready_at; /* READY: since when */
     uint64_t retry_at; /* BACKOFF: when the next start is due */
     uint32_t restarts; /* starts after the first, for people */
-    uint32_t attempt;  /* crashes in a row, for the backoff */
-    uint32_t crash_count;
-    uint64_t crash_at[LIFECYCLE_MAX_CRASHES]; /* oldest first, within the window */
-    uint32_t random;
+    struct crashes crashes;
 
     enum lifecycle_drain drain;
     uint64_t drain_by; /* when the next step is due */
@@ -183,6 +181,10 @@ struct lifecycle {
     bool owner_adopted; /* the owner is a session's process, not the one given at launch */
     bool sampling;      /* ORPHAN: the second look has been asked for */
     uint64_t orphan_by; /* ORPHAN: when it is due */
+
+    bool clients;                      /* some are connected to the server, as it says */
+    uint64_t linger_by;                /* it stays for them until then; 0: it does not */
+    enum lifecycle_cause linger_cause; /* why it ends then */
 
     uint64_t idle_since; /* when the last counting session went */
     uint64_t sweep_at;
@@ -210,6 +212,7 @@ enum lifecycle_event_kind {
     LIFECYCLE_ON_HANDOVER,   /* session (0: none), process: for whom */
     LIFECYCLE_ON_SIGNAL,     /* SIGTERM or SIGINT to the daemon */
     LIFECYCLE_ON_PARENT,     /* the parent of a foreground daemon died */
+    LIFECYCLE_ON_CLIENTS,    /* success: clients are connected to the server; else none is */
     LIFECYCLE_EVENTS
 };
 
@@ -314,6 +317,7 @@ enum lifecycle_why_kind {
     LIFECYCLE_WHY_HOLD,          /* only a place kept for a restarting editor */
     LIFECYCLE_WHY_OWNER,         /* it lives */
     LIFECYCLE_WHY_OWNER_UNKNOWN, /* it cannot be looked at, and unknown is not dead */
+    LIFECYCLE_WHY_CLIENTS,       /* nobody but clients of the server, for a while */
     LIFECYCLE_WHY_UNARMED,       /* no owner was given: only a stop, a signal or the idle limit */
     LIFECYCLE_WHY_GRACE          /* owner dead and nobody left; the second look is due */
 };
@@ -321,7 +325,7 @@ enum lifecycle_why_kind {
 struct lifecycle_why {
     enum lifecycle_why_kind kind;
     uint32_t sessions; /* that count, kept places included */
-    uint64_t held_ms;  /* WHY_HOLD: for so long yet */
+    uint64_t held_ms;  /* WHY_HOLD, WHY_CLIENTS: for so long yet */
 };
 
 struct lifecycle_why lifecycle_explain(const struct lifecycle *, uint64_t now_ms);

@@ -35,7 +35,7 @@ static void request_restart(struct turn *t) {
 /* Asked for by a session, on behalf of a process. */
 static void request_handover(struct turn *t) {
     bool in_use = sessions_counting_others(t->l, t->event->session) > 0 ||
-                  owner_objects(t->l, &t->event->process);
+                  (t->l->linger_by == 0 && owner_objects(t->l, &t->event->process));
     if (!server_ending(t->l) && in_use) {
         turn_answer(t, LIFECYCLE_ANSWER_OTHER_SESSIONS);
         return;
@@ -72,6 +72,7 @@ static void (*const handlers[LIFECYCLE_EVENTS])(struct turn *t) = {
     [LIFECYCLE_ON_PORTS] = server_ports,         [LIFECYCLE_ON_STOP] = request_stop,
     [LIFECYCLE_ON_RESTART] = request_restart,    [LIFECYCLE_ON_HANDOVER] = request_handover,
     [LIFECYCLE_ON_SIGNAL] = signal_received,     [LIFECYCLE_ON_PARENT] = parent_died,
+    [LIFECYCLE_ON_CLIENTS] = server_clients,
 };
 
 /* ---- What follows from the state alone ---- */
@@ -116,6 +117,7 @@ static bool settle(struct turn *t) {
     bool moved = sessions_timers(t);
     idle_note(t);
     moved |= owner_settle(t);
+    moved |= server_linger(t);
     moved |= idle_settle(t);
     moved |= server_timers(t);
     moved |= failed_settle(t);
@@ -139,7 +141,7 @@ void lifecycle_init(struct lifecycle *l, const struct lifecycle_config *config,
     memset(l, 0, offsetof(struct lifecycle, sessions));
     l->config = *config;
     lifecycle_config_repair(&l->config);
-    l->random = seed;
+    l->crashes.random = seed;
     l->idle_since = now_ms;
     owner_begin(&t, owner);
     server_begin(&t);
@@ -166,5 +168,6 @@ uint64_t lifecycle_deadline(const struct lifecycle *l) {
         return deadline;
     deadline = earlier(deadline, sessions_deadline(l));
     deadline = earlier(deadline, owner_deadline(l));
+    deadline = earlier(deadline, server_linger_deadline(l));
     return earlier(deadline, idle_deadline(l));
 }

@@ -48,7 +48,7 @@ void owner_seen(struct turn *t, const struct os_identity *process, enum os_life 
     l->owner_liveness = liveness;
     /* The second look. Nothing has come in between: that would have ended ORPHAN and `sampling`. */
     if (l->sampling && liveness == OS_DEAD)
-        server_end(t, LIFECYCLE_CAUSE_OWNER);
+        server_left_alone(t, LIFECYCLE_CAUSE_OWNER);
 }
 
 void owner_release(struct turn *t, const struct os_identity *process) {

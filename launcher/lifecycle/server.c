@@ -38,6 +38,7 @@ static void server_become(struct turn *t, enum lifecycle_server state) {
     struct lifecycle *l = t->l;
     l->server = state;
     l->ready_by = l->ready_at = l->retry_at = 0; /* belong to the state that was left */
+    l->clients = false;                          /* and so did they */
     t->changed = true;
     switch (state) {
     case LIFECYCLE_STARTING:
@@ -77,62 +78,19 @@ static void server_fail(struct turn *t, enum lifecycle_failure failure) {
     server_become(t, LIFECYCLE_FAILED);
 }
 
-static uint32_t random_below(struct lifecycle *l, uint32_t bound) {
-    l->random = l->random * 1664525u + 1013904223u;
-    return (uint32_t)(((uint64_t)(l->random >> 8) * bound) >> 24);
-}
-
-/* The first restart in a row is immediate. The k-th after it waits for a time drawn evenly from
- * [first * 2^(k-1), first * 2^k], with the upper end cut at the cap and the lower at half of it:
- * several servers that crashed together do not come back together. */
-static uint32_t backoff_delay(struct lifecycle *l) {
-    uint64_t cap = l->config.backoff_cap_ms;
-    if (l->attempt <= 1)
-        return 0;
-    uint64_t low = l->config.backoff_first_ms;
-    for (uint32_t k = 2; k < l->attempt && low < cap; k++)
-        low *= 2;
-    uint64_t high = low * 2;
-    if (high > cap) {
-        high = cap;
-        low = low < (cap + 1) / 2 ? low : (cap + 1) / 2;
-    }
-    return (uint32_t)low + random_below(l, (uint32_t)(high - low) + 1);
-}
-
-/* Keeps the crashes within the window, and adds one. */
-static void crash_note(struct turn *t) {
-    struct lifecycle *l = t->l;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < l->crash_count; i++)
-        if (t->now - l->crash_at[i] < l->config.crash_window_ms)
-            l->crash_at[kept++] = l->crash_at[i];
-    must(kept < LIFECYCLE_MAX_CRASHES); /* the limit is met before */
-    l->crash_at[kept++] = t->now;
-    l->crash_count = kept;
-    memset(&l->crash_at[kept], 0, (LIFECYCLE_MAX_CRASHES - kept) * sizeof l->crash_at[0]);
-    if (l->attempt < 64)
-        l->attempt++;
-}
-
-static void crash_forget(struct lifecycle *l) {
-    memset(l->crash_at, 0, sizeof l->crash_at);
-    l->crash_count = 0;
-    l->attempt = 0;
-}
-
 static void server_crash(struct turn *t) {
     struct lifecycle *l = t->l;
+    bool given_up;
     if (l->server == LIFECYCLE_READY && t->now - l->ready_at >= l->config.health_ms)
-        crash_forget(l);
-    crash_note(t);
+        crashes_forget(&l->crashes);
+    given_up = crashes_note(&l->crashes, &l->config, t->now);
     server_hurry(t);
-    if (l->crash_count >= l->config.crash_limit) {
+    if (given_up) {
         server_fail(t, LIFECYCLE_FAILURE_CRASHES);
         return;
     }
     server_become(t, LIFECYCLE_BACKOFF);
-    l->retry_at = t->now + backoff_delay(l);
+    l->retry_at = t->now + crashes_delay(&l->crashes, &l->config);
 }
 
 /* ---- Events ---- */
@@ -203,20 +161,69 @@ void server_end(struct turn *t, enum lifecycle_cause cause) {
     l->cause = cause;
     server_become(t, LIFECYCLE_STOPPING);
     /* From here on nobody's coming or going matters. */
-    crash_forget(l);
+    crashes_forget(&l->crashes);
     l->sampling = false;
-    l->orphan_by = l->sweep_at = 0;
+    l->orphan_by = l->sweep_at = l->linger_by = 0;
+    l->linger_cause = LIFECYCLE_CAUSE_NONE;
     l->idle_since = LIFECYCLE_NEVER;
 }
 
 void server_restart(struct turn *t) {
     if (server_ending(t->l))
         return;
-    crash_forget(t->l);                     /* a person's decision, not one more try of ours */
+    crashes_forget(&t->l->crashes);         /* a person's decision, not one more try of ours */
     if (t->l->server == LIFECYCLE_STOPPING) /* that is under way */
         return;
     t->l->purpose = LIFECYCLE_TO_RESTART;
     server_become(t, LIFECYCLE_STOPPING);
+}
+
+/* ---- Staying for clients ---- */
+
+static void linger_over(struct turn *t) {
+    t->l->linger_by = 0;
+    t->l->linger_cause = LIFECYCLE_CAUSE_NONE;
+    t->changed = true;
+}
+
+/* Without clients that is over at once. */
+void server_left_alone(struct turn *t, enum lifecycle_cause cause) {
+    struct lifecycle *l = t->l;
+    if (l->linger_by != 0 || server_ending(l))
+        return;
+    if (l->config.linger_ms == 0) {
+        server_end(t, cause);
+        return;
+    }
+    l->linger_by = t->now + l->config.linger_ms;
+    l->linger_cause = cause;
+    t->changed = true;
+}
+
+void server_clients(struct turn *t) {
+    bool some = t->l->server == LIFECYCLE_READY && t->event->success;
+    if (t->l->clients != some)
+        t->changed = true;
+    t->l->clients = some;
+}
+
+bool server_linger(struct turn *t) {
+    struct lifecycle *l = t->l;
+    enum lifecycle_cause cause = l->linger_cause;
+    if (l->linger_by == 0 || server_ending(l))
+        return false;
+    if (sessions_counting(l) > 0) {
+        linger_over(t);
+        return true;
+    }
+    if (l->clients && t->now < l->linger_by)
+        return false;
+    server_end(t, cause);
+    return true;
+}
+
+uint64_t server_linger_deadline(const struct lifecycle *l) {
+    return l->linger_by == 0 ? LIFECYCLE_NEVER : l->linger_by;
 }
 
 /* The grace is for those who were asked. Those who are left never heard of it, and nothing more

@@ -214,7 +214,9 @@ static void session_leave_for_good(struct turn *t, struct lifecycle_session *s) 
     session_remove(t, s);
     if (!editor)
         return;
-    if (leave_ends(t->l, &leaver))
+    if (leave_ends(t->l, &leaver) && t->event->leave == LIFECYCLE_LEAVE_QUIT)
+        server_left_alone(t, LIFECYCLE_CAUSE_LEAVE);
+    else if (leave_ends(t->l, &leaver)) /* who switches it off wants it gone */
         server_end(t, LIFECYCLE_CAUSE_LEAVE);
     else
         owner_release(t, &leaver);

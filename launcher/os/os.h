@@ -157,6 +157,10 @@ struct os_dir {
 /* What stands between the names in a path that is shown. */
 extern const char os_path_separator;
 
+/* Where programs keep what belongs to a user: the variable that names the folder, and where below
+ * the user's own it is without that. */
+extern const char os_config_variable[], os_config_folder[];
+
 /* What people type before a pid to end that process; and what they can do about a daemon that does
  * not answer. */
 extern const char os_end_command[], os_silent_advice[];
@@ -351,8 +355,8 @@ size_t os_inherited_listeners(os_handle out[], size_t most);
 /* Writes all of it. */
 int os_write(os_handle handle, const void *data, size_t length);
 
-/* Writes what goes without waiting: returns the count, or UV_EAGAIN. Of a terminal that is not ours
- * alone it may wait all the same. */
+/* Writes what goes without waiting, to what os_stdio_unblocked gave: returns the count, or
+ * UV_EAGAIN. Of a terminal that is not ours alone it may wait all the same. */
 int64_t os_write_now(os_handle handle, const void *data, size_t length);
 
 /* Whether os_write_now would write something, within so long. */
@@ -384,9 +388,12 @@ int os_stdio_ensure(void);
  * write, and no more than that. For a process that is ours alone. */
 void os_ignore_broken_pipes(void);
 
-/* Standard output (1) or error (2) for os_write_now: a handle of our own to close, since to make
- * the one that others share non-blocking would trouble them; or that one itself. */
+/* Standard output (1) or error (2) for os_write_now: a handle of our own, since to make the one
+ * that others share non-blocking would trouble them; or that one itself. */
 os_handle os_stdio_unblocked(int number);
+
+/* Gives it back. Where what was written is still on its way it gets a moment to arrive. */
+void os_stdio_release(os_handle *handle, int number);
 
 /* Makes standard output and error go where the handle goes. */
 int os_stdio_redirect(os_handle handle);

@@ -37,6 +37,10 @@ int os_own_program(char *out, size_t size);
  * accepts one that was never started. */
 void os_child_finish(struct os_child *child, bool kill_first);
 
+/* Asks another tether of ours to end, which it does in order where the system has a way to ask. The
+ * process is a child that nobody else waits for. */
+void os_program_ask(int64_t pid);
+
 /* For a program started so: closes what else it has inherited, all but the standard streams and
  * these. Only while it has one thread. */
 void os_handles_keep(const os_handle *kept, size_t count);

@@ -23,6 +23,8 @@ static bool machine_ends(const struct lifecycle *l) {
 /* Which rule forbids the end that the machine has begun. */
 static int rule_against_end(const struct watch *w) {
     const struct ghost *g = w->g;
+    if (g->linger_age != NONE)
+        return 9;
     if (w->move->event.kind == LIFECYCLE_ON_LEAVE && w->move->kind == MOVE_EVENT)
         return 9;
     if (w->move->event.kind == LIFECYCLE_ON_EXIT || g->phase == PHASE_FAILED)
@@ -139,6 +141,13 @@ static void compare_owner(struct watch *w) {
                      lifecycle_ownership_name(expected));
 }
 
+/* What `status` says of it. */
+static void compare_clients(struct watch *w) {
+    bool shown = lifecycle_explain(w->l, NOW).kind == LIFECYCLE_WHY_CLIENTS;
+    if (shown != (w->g->linger_age != NONE))
+        watch_broken(w, 9, "it is %s to stay for clients", shown ? "said" : "not said");
+}
+
 static void compare_server(struct watch *w) {
     static const enum lifecycle_server shown[] = {
         [PHASE_STARTING] = LIFECYCLE_STARTING,   [PHASE_READY] = LIFECYCLE_READY,
@@ -164,7 +173,7 @@ static void compare_deadline(struct watch *w) {
             watch_broken(w, 2, "its end takes longer than all its steps together");
     }
     bool idle = g->phase == PHASE_READY && ghost_seats_taken(g) == 0 && c->idle_limit_ms == 0;
-    if (idle && g->alone_age == NONE && deadline != LIFECYCLE_NEVER)
+    if (idle && g->alone_age == NONE && g->linger_age == NONE && deadline != LIFECYCLE_NEVER)
         watch_broken(w, 10, "it wants to be woken although nobody is there");
 }
 
@@ -174,6 +183,7 @@ void watch_compare(struct watch *w) {
     compare_sessions(w);
     compare_owner(w);
     compare_actions(w);
+    compare_clients(w);
     compare_server(w);
     compare_deadline(w);
 }

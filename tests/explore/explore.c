@@ -43,7 +43,7 @@ static void add(struct space *s, const struct scenario *sc, const struct node *n
 static void move_make(const struct scenario *sc, struct node *n, const struct move *m,
                       struct lifecycle_actions *out, struct verdict *verdict) {
     if (m->kind == MOVE_EVENT) {
-        n->machine.random = m->seed ? 0x80000000u : 0;
+        n->machine.crashes.random = m->seed ? 0x80000000u : 0;
         lifecycle_step(&n->machine, &m->event, NOW, out);
         ghost_step(sc, n, m, out, verdict);
         return;

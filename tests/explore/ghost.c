@@ -52,10 +52,24 @@ static void end_because(struct watch *w, int rule) {
     w->end_rule = rule;
     w->g->phase = PHASE_ENDING;
     w->g->phase_age = 0;
-    w->g->alone_age = w->g->idle_age = w->g->sweep_age = NONE;
+    w->g->alone_age = w->g->idle_age = w->g->sweep_age = w->g->linger_age = NONE;
+    w->g->linger_rule = w->g->clients = 0;
     w->g->asked = 0;
     w->g->crashes = w->g->in_a_row = 0;
     memset(w->g->crash_age, 0, sizeof w->g->crash_age);
+}
+
+/* The last has gone: it may stay for clients, if any are there, and only then. */
+static void left_alone(struct watch *w, int rule) {
+    struct ghost *g = w->g;
+    if (g->linger_age != NONE)
+        return;
+    if (!g->clients || w->sc->config.linger_ms == 0) {
+        end_because(w, rule);
+        return;
+    }
+    g->linger_age = 0;
+    g->linger_rule = (uint8_t)rule;
 }
 
 /* The first in order of arrival that may own and is really there; -1: nobody. */
@@ -115,7 +129,11 @@ static void on_leave_for_good(struct watch *w, unsigned i) {
     if (w->sc->plan->roles[i] != LIFECYCLE_ROLE_EDITOR || g->owner == 0 || ghost_ending(g))
         return;
     if (ghost_count_without(w, 0) == 0) {
-        if (is_owner || g->owner_liveness == OS_DEAD)
+        if (!is_owner && g->owner_liveness != OS_DEAD)
+            return;
+        if (w->move->event.leave == LIFECYCLE_LEAVE_QUIT)
+            left_alone(w, 9);
+        else
             end_because(w, 9);
     } else if (is_owner && heir(w) >= 0) {
         inherit(w, heir(w));
@@ -141,7 +159,7 @@ static void on_process(struct watch *w, unsigned i, enum os_life liveness) {
         return;
     g->owner_liveness = (uint8_t)liveness;
     if (dead && g->asked)
-        end_because(w, 2);
+        left_alone(w, 2);
 }
 
 /* ---- Events of the server ---- */
@@ -205,7 +223,8 @@ static void on_stop(struct watch *w, unsigned caller, bool force) {
 static void on_handover(struct watch *w, unsigned caller) {
     const struct ghost *g = w->g;
     bool by_hand = g->owner == 0;
-    bool owner_objects = !by_hand && g->owner != caller && g->owner_liveness != OS_DEAD;
+    bool owner_objects =
+        !by_hand && g->owner != caller && g->owner_liveness != OS_DEAD && g->linger_age == NONE;
     if ((ghost_count_without(w, caller) > 0 || owner_objects || by_hand) && !ghost_ending(g)) {
         w->answer = LIFECYCLE_ANSWER_OTHER_SESSIONS;
         return;
@@ -285,6 +304,9 @@ static void follow_event(struct watch *w) {
         if (w->sc->config.parent_watchdog)
             end_because(w, 6);
         break;
+    case LIFECYCLE_ON_CLIENTS:
+        w->g->clients = w->g->phase == PHASE_READY && e->success;
+        break;
     case LIFECYCLE_ON_TIMER:
     case LIFECYCLE_EVENTS:
         break;
@@ -338,6 +360,21 @@ static void follow_owner(struct watch *w) {
     if (!g->asked && g->alone_age >= w->sc->config.grace_ms) {
         g->asked = 1;
         w->owed |= LIFECYCLE_DO_SAMPLE_OWNER;
+    }
+}
+
+/* Somebody comes, the clients go, or it has been long enough. */
+static void follow_clients(struct watch *w) {
+    struct ghost *g = w->g;
+    if (g->phase != PHASE_READY)
+        g->clients = 0;
+    if (ghost_ending(g) || g->linger_age == NONE)
+        return;
+    if (ghost_count_without(w, 0) > 0) {
+        g->linger_age = NONE;
+        g->linger_rule = 0;
+    } else if (!g->clients || g->linger_age >= w->sc->config.linger_ms) {
+        end_because(w, g->linger_rule);
     }
 }
 
@@ -460,6 +497,7 @@ static void follow_server(struct watch *w) {
 static void follow_time(struct watch *w) {
     follow_sessions(w);
     follow_owner(w);
+    follow_clients(w);
     follow_idle(w);
     follow_server(w);
 }
@@ -471,7 +509,7 @@ void ghost_begin(const struct scenario *sc, struct node *n, const struct lifecyc
     struct watch w = {
         .sc = sc, .l = &n->machine, .g = g, .move = &none, .out = out, .verdict = verdict};
     memset(g, 0, sizeof *g);
-    g->sweep_age = g->alone_age = g->idle_age = g->ports_age = NONE;
+    g->sweep_age = g->alone_age = g->idle_age = g->linger_age = g->ports_age = NONE;
     g->owner = sc->plan->armed ? 1 : 0;
     if (sc->plan->armed)
         w.owed = LIFECYCLE_DO_WATCH_OWNER;
@@ -531,6 +569,7 @@ static void ghost_age(const struct lifecycle_config *c, struct ghost *g, uint64_
     grow(&g->sweep_age, ticks, c->sweep_ms);
     grow(&g->alone_age, ticks, c->grace_ms);
     grow(&g->idle_age, ticks, c->idle_limit_ms);
+    grow(&g->linger_age, ticks, c->linger_ms);
     grow(&g->phase_age, ticks, phase_cap(c, g->phase));
     grow(&g->term_age, ticks, c->stop_grace_ms);
     grow(&g->kill_age, ticks, c->kill_limit_ms);

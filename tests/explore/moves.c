@@ -59,6 +59,8 @@ static void list_server(struct list *list) {
             list_add(list, LIFECYCLE_ON_UNSTARTED, 0)->event.failure = LIFECYCLE_FAILURE_SPAWN;
         }
     }
+    if (g->process == 1 && list->sc->plan->clients)
+        list_add(list, LIFECYCLE_ON_CLIENTS, 0)->event.success = !g->clients;
     if (g->process == 2) {
         list_add(list, LIFECYCLE_ON_TREE_EMPTY, 0);
         list_add(list, LIFECYCLE_ON_DRAINED, 0);

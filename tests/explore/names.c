@@ -30,6 +30,7 @@ static const char *const event_names[] = {
     [LIFECYCLE_ON_HANDOVER] = "handover",
     [LIFECYCLE_ON_SIGNAL] = "signal",
     [LIFECYCLE_ON_PARENT] = "parent died",
+    [LIFECYCLE_ON_CLIENTS] = "clients",
 };
 
 /* By bit number. */

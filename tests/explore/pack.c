@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-_Static_assert(32 + 5 * ACTORS + sizeof(struct ghost) <= NODE_BYTES, "a node does not fit");
+_Static_assert(35 + 5 * ACTORS + sizeof(struct ghost) <= NODE_BYTES, "a node does not fit");
 
 enum field_kind { PLAIN_BOOL, PLAIN_ENUM, PLAIN_U32, PLAIN_U64, TIME };
 
@@ -30,12 +30,12 @@ static const struct field machine_fields[] = {
     {TIME, M(ready_by), C(ready_timeout_ms), 0},
     {TIME, M(ready_at), C(health_ms), 0},
     {TIME, M(retry_at), C(backoff_cap_ms), 0},
-    {PLAIN_U32, M(attempt), 0, 5},
-    {PLAIN_U32, M(crash_count), 0, 0},
-    {TIME, M(crash_at[0]), C(crash_window_ms), 0},
-    {TIME, M(crash_at[1]), C(crash_window_ms), 0},
-    {TIME, M(crash_at[2]), C(crash_window_ms), 0},
-    {TIME, M(crash_at[3]), C(crash_window_ms), 0},
+    {PLAIN_U32, M(crashes.attempt), 0, 5},
+    {PLAIN_U32, M(crashes.count), 0, 0},
+    {TIME, M(crashes.at[0]), C(crash_window_ms), 0},
+    {TIME, M(crashes.at[1]), C(crash_window_ms), 0},
+    {TIME, M(crashes.at[2]), C(crash_window_ms), 0},
+    {TIME, M(crashes.at[3]), C(crash_window_ms), 0},
     {PLAIN_ENUM, M(drain), 0, 0},
     {TIME, M(drain_by), C(kill_limit_ms), 0},
     {PLAIN_ENUM, M(purpose), 0, 0},
@@ -52,6 +52,9 @@ static const struct field machine_fields[] = {
     {PLAIN_BOOL, M(owner_adopted), 0, 0},
     {PLAIN_BOOL, M(sampling), 0, 0},
     {TIME, M(orphan_by), C(grace_ms), 0},
+    {PLAIN_BOOL, M(clients), 0, 0},
+    {TIME, M(linger_by), C(linger_ms), 0},
+    {PLAIN_ENUM, M(linger_cause), 0, 0},
     {TIME, M(idle_since), C(idle_limit_ms), 0},
     {TIME, M(sweep_at), C(sweep_ms), 0},
     {PLAIN_U32, M(session_count), 0, 0},

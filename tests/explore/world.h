@@ -47,6 +47,10 @@ struct ghost {
     uint8_t asked;     /* the second look has been asked for */
     uint8_t idle_age;  /* since nobody counts; NONE otherwise */
 
+    uint8_t clients;    /* the server has said that it has some */
+    uint8_t linger_age; /* since it stays for them alone; NONE: it does not */
+    uint8_t linger_rule;
+
     uint8_t phase;
     uint8_t phase_age;
     uint8_t process; /* of the server: 0 none, 1 root runs, 2 only descendants may be left */
@@ -77,6 +81,7 @@ struct scenario_plan {
     bool requests;   /* stop, restart, hand-over */
     bool signals;    /* to the daemon, and the death of its parent */
     bool misfires;   /* the owner may be reported alive or unknown again */
+    bool clients;    /* the server may have clients, or not */
     struct {
         bool set;
         size_t offset; /* in struct lifecycle_config */

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <time.h>
 
+const char os_config_variable[] = "";
+const char os_config_folder[] = "Library/Application Support";
+
 int64_t os_clock_ms(void) {
     return (int64_t)(clock_gettime_nsec_np(CLOCK_UPTIME_RAW) / 1000000);
 }

@@ -116,3 +116,7 @@ void os_child_finish(struct os_child *child, bool kill_first) {
     }
     child->pid = 0;
 }
+
+void os_program_ask(int64_t pid) {
+    kill((pid_t)pid, SIGTERM);
+}

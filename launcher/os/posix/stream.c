@@ -67,6 +67,12 @@ os_handle os_stdio_unblocked(int number) {
     return fd < 0 ? number : fd;
 }
 
+void os_stdio_release(os_handle *handle, int number) {
+    if (*handle != number)
+        os_handle_close(handle);
+    *handle = OS_NO_HANDLE;
+}
+
 int64_t os_read(os_handle handle, void *out, size_t size) {
     ssize_t count;
     do

@@ -15,6 +15,8 @@
 #define ELSEWHERE "or set TETHER_STATE_DIR to the absolute path of a directory of your own"
 
 const char os_path_separator = '\\';
+const char os_config_variable[] = "APPDATA";
+const char os_config_folder[] = "AppData\\Roaming";
 const char os_end_command[] = "taskkill /f /pid";
 const char os_silent_advice[] = "if it hangs, end it (`taskkill /f /pid`), and its server ends "
                                 "with it";

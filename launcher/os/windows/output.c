@@ -1,8 +1,5 @@
-/* Output that may have to wait, or that nobody reads any more.
- *
- * The system has no events for either, and no writing that does not wait on handles that were not
- * opened for it. It tells how much room a pipe has, though, and whether its other end is closed.
- * Files and consoles take what they are given. */
+/* Output that nobody reads any more. The system has no event for that, but tells whether the other
+ * end of a pipe is closed. */
 #include "os/os_loop.h"
 #include "win.h"
 
@@ -13,7 +10,7 @@
 
 #include "memory.h"
 
-enum { FILE_PIPE_LOCAL_INFORMATION_CLASS = 24, PIPE_CONNECTED = 3, LOOK_MS = 250, PAUSE_MS = 10 };
+enum { FILE_PIPE_LOCAL_INFORMATION_CLASS = 24, PIPE_CONNECTED = 3, LOOK_MS = 250 };
 
 /* FILE_PIPE_LOCAL_INFORMATION, which mingw's headers lack. */
 struct pipe_information {
@@ -31,33 +28,6 @@ static bool ask_pipe(HANDLE handle, struct pipe_information *information) {
 bool os_reader_gone(os_handle output) {
     struct pipe_information information;
     return ask_pipe(win_handle(output), &information) && information.state != PIPE_CONNECTED;
-}
-
-/* How much a pipe takes without waiting. Wine does not count it. */
-static size_t room_in(HANDLE handle, size_t wanted) {
-    struct pipe_information information;
-    if (!ask_pipe(handle, &information) || information.state != PIPE_CONNECTED || win_is_wine())
-        return wanted;
-    return information.write_available < wanted ? information.write_available : wanted;
-}
-
-int64_t os_write_now(os_handle handle, const void *data, size_t length) {
-    size_t room = room_in(win_handle(handle), length);
-    int rc;
-    if (room == 0)
-        return length == 0 ? 0 : UV_EAGAIN;
-    rc = os_write(handle, data, room);
-    return rc < 0 ? rc : (int64_t)room;
-}
-
-bool os_wait_writable(os_handle handle, int limit_ms) {
-    int64_t until = os_clock_ms() + limit_ms;
-    while (room_in(win_handle(handle), 1) == 0) {
-        if (os_clock_ms() >= until)
-            return false;
-        Sleep(PAUSE_MS);
-    }
-    return true;
 }
 
 /* ---- watching for the reader's end ---- */
@@ -111,10 +81,6 @@ int os_stdio_ensure(void) {
         _setmode(fd, _O_BINARY);
     }
     return 0;
-}
-
-os_handle os_stdio_unblocked(int number) {
-    return number;
 }
 
 /* Both what the system and what the C library think the streams are. */

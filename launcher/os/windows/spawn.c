@@ -41,15 +41,61 @@ static void sweep_old(const wchar_t *program) {
     free(path);
 }
 
-/* It outlives us also where we are in a job, as those of Steam or of a build server, if the job
- * lets go. */
-static int start_detached(struct start_spec *start, PROCESS_INFORMATION *started) {
+/* A daemon has left the jobs that it may leave, and the one in which it was started tells whether
+ * it has. Wine does not tell what a job allows. */
+bool win_is_bound(void) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {0};
+    BOOL in_job = FALSE;
+    if (win_is_wine() || !IsProcessInJob(GetCurrentProcess(), NULL, &in_job) || !in_job)
+        return false;
+    return !QueryInformationJobObject(NULL, JobObjectExtendedLimitInformation, &limits,
+                                      sizeof limits, NULL) ||
+           !(limits.BasicLimitInformation.LimitFlags &
+             (JOB_OBJECT_LIMIT_BREAKAWAY_OK | JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK));
+}
+
+/* A process is there before its first instruction, and somebody has to let it go on. If we are
+ * ended in between, nobody does, and it would keep what it was handed, the lock of an instance, for
+ * ever. So until then it is in a job that ends with us. What it starts may leave that one if it may
+ * leave those of others. */
+static int start_in_cradle(struct start_spec *start, bool lets_go, PROCESS_INFORMATION *started) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {0};
+    DWORD *flags = &limits.BasicLimitInformation.LimitFlags;
+    HANDLE job = CreateJobObjectW(NULL, NULL);
+    int rc = job ? 0 : win_error();
+    *flags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE | (lets_go ? JOB_OBJECT_LIMIT_BREAKAWAY_OK : 0);
+    if (rc == 0 &&
+        !SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits))
+        rc = win_error();
+    start->job = job;
+    if (rc == 0)
+        rc = start_process(start, started);
+    start->job = NULL;
+    *flags &= ~(DWORD)JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+    if (rc == 0 &&
+        !SetInformationJobObject(job, JobObjectExtendedLimitInformation, &limits, sizeof limits)) {
+        rc = win_error(); /* it ends with the job */
+        CloseHandle(started->hThread);
+        CloseHandle(started->hProcess);
+    }
+    if (job)
+        CloseHandle(job);
+    return rc;
+}
+
+/* A daemon outlives us also where we are in a job, as those of Steam or of a build server, if the
+ * job lets go. Programs from packages may be refused a job of ours. */
+static int start_somehow(struct start_spec *start, bool detached, PROCESS_INFORMATION *started) {
     DWORD flags = start->flags;
-    int rc;
-    start->flags = flags | CREATE_BREAKAWAY_FROM_JOB;
-    rc = start_process(start, started);
+    int rc = UV_EACCES;
+    for (int way = detached ? 0 : 1; way < 4 && rc < 0; way += detached ? 1 : 2) {
+        bool leaves = way % 2 == 0;
+        start->flags = flags | (leaves ? CREATE_BREAKAWAY_FROM_JOB : 0);
+        rc = way < 2 ? start_in_cradle(start, detached ? leaves : !win_is_bound(), started)
+                     : start_process(start, started);
+    }
     start->flags = flags;
-    return rc == UV_EACCES ? start_process(start, started) : rc;
+    return rc;
 }
 
 static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *started) {
@@ -74,7 +120,7 @@ static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *start
     if (rc == 0 && spec->detached)
         sweep_old(program);
     if (rc == 0)
-        rc = spec->detached ? start_detached(&start, started) : start_process(&start, started);
+        rc = start_somehow(&start, spec->detached, started);
     free(program);
     free(start.command_line);
     free(start.environment);
@@ -116,4 +162,9 @@ void os_handles_keep(const os_handle *kept, size_t count) {
 /* By its name: what an update renames is found by the next start (sweep_old). */
 int os_own_program(char *out, size_t size) {
     return uv_exepath(out, &size);
+}
+
+/* There is no asking: it is ended, and all that it started with it, by the job that it has. */
+void os_program_ask(int64_t pid) {
+    uv_kill((int)pid, SIGTERM);
 }

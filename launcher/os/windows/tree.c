@@ -110,19 +110,6 @@ static void on_woken(uv_async_t *async) {
 
 /* ---- the place ---- */
 
-/* A job that lets nobody leave may end with who made it, and we with it, whoever else uses our
- * server. A daemon has left those that it may leave. */
-static bool is_bound(void) {
-    JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {0};
-    BOOL in_job = FALSE;
-    if (!IsProcessInJob(GetCurrentProcess(), NULL, &in_job) || !in_job)
-        return false;
-    return !QueryInformationJobObject(NULL, JobObjectExtendedLimitInformation, &limits,
-                                      sizeof limits, NULL) ||
-           !(limits.BasicLimitInformation.LimitFlags &
-             (JOB_OBJECT_LIMIT_BREAKAWAY_OK | JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK));
-}
-
 int os_tree_create(struct os_tree **out, uv_loop_t *loop, const struct os_tree_events *events,
                    void *context) {
     struct os_tree *tree = memory_zeroed(sizeof *tree);
@@ -147,7 +134,7 @@ int os_tree_create(struct os_tree **out, uv_loop_t *loop, const struct os_tree_e
         return rc;
     }
     *out = tree;
-    if (is_bound())
+    if (win_is_bound())
         events->said(context,
                      "this runs in a job that nobody may leave, as Steam and build servers "
                      "make them: if that is ended with the program that made it, so are "

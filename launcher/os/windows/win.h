@@ -45,6 +45,9 @@ int win_process_open(struct os_identity *identity, DWORD access, HANDLE *process
 int win_process_start(HANDLE process, uint64_t *start);
 bool win_has_ended(HANDLE process);
 
+/* Whether we are in a job that lets nobody leave, so that we may end with who made it. */
+bool win_is_bound(void);
+
 /* Reads what is in a pipe now, as os_pipe_read_now does. */
 int64_t win_read_now(HANDLE pipe, void *out, size_t size);
 
