@@ -14,6 +14,8 @@
 #include "serve/mcp/subscriptions.h"
 #include "serve/relay/calls.h"
 #include "serve/relay/editors.h"
+#include "serve/relay/expect.h"
+#include "serve/stdio/stdio_server.h"
 
 enum { SERVE_BACKLOG = 511 };
 
@@ -86,15 +88,24 @@ static int start_editors(struct serve *serve, struct error *err) {
 
 /* ---- the end ---- */
 
+/* Being asked again must not end us before those behind us. */
+static void stop_listening_to_wishes(struct serve *serve) {
+    os_wishes_destroy(serve->wishes);
+}
+
 static void stop(struct serve *serve) {
+    if (serve->stopped)
+        return;
+    serve->stopped = true;
     calls_end(serve);
+    expect_stop(serve);
     sessions_finish(serve);
     editor_socket_server_finish(&serve->editor_sockets);
     http_server_finish(&serve->http);
     deadlines_finish(&serve->deadlines);
-    os_wishes_destroy(serve->wishes);
     uv_close((uv_handle_t *)&serve->input, NULL);
     uv_close((uv_handle_t *)&serve->drain_timer, NULL);
+    stdio_end(serve, stop_listening_to_wishes);
 }
 
 /* What is still under way gets its answer now; connections have a moment to take it. */
@@ -162,18 +173,45 @@ static void watch_input(struct serve *serve) {
 
 /* ---- the whole ---- */
 
-static void init(struct serve *serve, const struct options *options) {
+uint64_t serve_interval(const char *variable, uint64_t fallback) {
+    const char *given = os_variable(variable);
+    uint64_t number = 0;
+    char *end = NULL;
+    if (!given)
+        return fallback;
+    if (given[0] >= '0' && given[0] <= '9')
+        number = strtoull(given, &end, 10);
+    if (end && *end == 0 && number > 0 && number <= UINT32_MAX)
+        return number;
+    fprintf(stderr, "tether: warning: %s: '%.40s' is not valid here; the default is taken\n",
+            variable, given);
+    return fallback;
+}
+
+/* Of a kept secret; or of the daemon's token, which is good for its life; or of one of our own. */
+static void make_key(struct serve *serve) {
     const char *token = os_variable("TETHER_WS_TOKEN");
-    uint8_t secret[32];
+    uint8_t secret[32] = {0};
+    const void *from = secret;
+    size_t length = sizeof secret;
+    if (!kept_secret(serve, secret)) {
+        os_random(secret, sizeof secret);
+        if (token && token[0]) {
+            from = token;
+            length = strlen(token);
+        }
+    }
+    seal_key_derive(&serve->key, from, length, "sessions and states");
+}
+
+static void init(struct serve *serve, const struct options *options) {
     serve->options = options;
+    kept_open(serve);
     serve->http_port = options->http_port;
     serve->ws_port = options->ws_port;
     serve->started_at = os_clock_ms();
     os_identity_self(&serve->self);
-    if (token && token[0])
-        seal_key_derive(&serve->key, token, strlen(token), "sessions and states");
-    else if (os_random(secret, sizeof secret) == 0)
-        seal_key_derive(&serve->key, secret, sizeof secret, "sessions and states");
+    make_key(serve);
     serve->inherited_count = os_inherited_listeners(serve->inherited, 2);
     uv_loop_init(&serve->loop);
     deadlines_init(&serve->deadlines, &serve->loop);
@@ -182,16 +220,17 @@ static void init(struct serve *serve, const struct options *options) {
     watch_input(serve);
     os_wishes_create(&serve->wishes, &serve->loop, OS_WISH_END, on_wish, serve);
     calls_init(serve);
-    lists_update(serve);
+    expect_init(serve);
 }
 
 static void finish(struct serve *serve) {
-    uv_run(&serve->loop, UV_RUN_DEFAULT);
     uv_loop_close(&serve->loop);
     editors_finish(serve);
-    for (int i = 0; i < LIST_COUNT; i++)
-        buffer_finish(&serve->lists[i]);
+    expect_finish(serve);
+    kept_finish(serve);
+    json_decref(serve->selections);
     json_decref(serve->watched);
+    json_decref(serve->presented);
     free(serve);
 }
 
@@ -206,20 +245,39 @@ static void tell_ready(const struct serve *serve) {
     fflush(stdout);
 }
 
-int command_serve(const struct options *options) {
-    struct serve *serve = memory_zeroed(sizeof *serve);
+/* Lets clients in. */
+static void open_all(struct serve *serve) {
     struct error err = {0};
-    int rc;
-    init(serve, options);
-    rc = start_http(serve, &err);
+    int rc = start_http(serve, &err);
     if (rc == 0)
         rc = start_editors(serve, &err);
-    if (rc == 0)
+    if (rc == 0) {
         tell_ready(serve);
+        return;
+    }
+    serve->exit_code = exit_failing(rc == UV_EADDRINUSE ? EXIT_PORT_HELD : EXIT_FAILED, &err);
+    stop(serve);
+}
+
+/* Without the server behind us there is nothing to serve. */
+static void on_stdio_failed(struct serve *serve) {
+    serve->exit_code = EXIT_FAILED;
+    if (serve->http.listening)
+        begin_end(serve);
     else
         stop(serve);
+}
+
+int command_serve(const struct options *options) {
+    struct serve *serve = memory_zeroed(sizeof *serve);
+    int exit_code;
+    init(serve, options);
+    if (options->stdio)
+        stdio_begin(serve, open_all, on_stdio_failed);
+    else
+        open_all(serve);
+    uv_run(&serve->loop, UV_RUN_DEFAULT);
+    exit_code = serve->exit_code;
     finish(serve);
-    if (rc < 0)
-        return exit_failing(rc == UV_EADDRINUSE ? EXIT_PORT_HELD : EXIT_FAILED, &err);
-    return EXIT_FINE;
+    return exit_code;
 }

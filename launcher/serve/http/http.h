@@ -47,6 +47,7 @@ struct http_parameter {
 struct http_request {
     unsigned method; /* as llhttp numbers them */
     const char *path;
+    const char *query;                      /* what is behind its '?'; NULL: nothing */
     const char *headers[HTTP_HEADER_COUNT]; /* NULL: not there */
     struct http_parameter parameters[HTTP_PARAMETERS_MOST];
     size_t parameter_count;

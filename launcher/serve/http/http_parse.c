@@ -83,8 +83,11 @@ static bool read_start(struct http_request *request, struct buffer *head,
         return false;
     path.length = (size_t)(next - path.at);
     start = terminate(head, &path);
-    start[strcspn(start, "?#")] = 0;
+    start[strcspn(start, "#")] = 0;
     request->path = start;
+    request->query = strchr(start, '?');
+    if (request->query)
+        start[request->query++ - start] = 0;
     request->head_bytes = path.length;
     return true;
 }

@@ -2,15 +2,19 @@
 
 #include <string.h>
 
+#include "caller.h"
 #include "protocol/version.h"
 #include "serve/relay/calls.h"
 #include "serve/relay/editors.h"
+#include "serve/relay/expect.h"
+#include "serve/stdio/stdio_server.h"
 #include "sessions.h"
 #include "stateless_check.h"
 #include "utf8.h"
 
 /* Tools are always promised: editors come later, and a client that was told of none never asks. */
-void mcp_add_capabilities(struct buffer *out, const struct serve *serve, unsigned offers) {
+void mcp_add_capabilities(struct buffer *out, const struct mcp_request *request, unsigned offers) {
+    const struct offer *offer = mcp_offer(request);
     buffer_add_literal(out, "\"capabilities\":{\"tools\":{\"listChanged\":true}");
     if (offers & OFFER_SUBSCRIBE)
         buffer_add_literal(out, ",\"resources\":{\"subscribe\":true,\"listChanged\":true}");
@@ -23,10 +27,15 @@ void mcp_add_capabilities(struct buffer *out, const struct serve *serve, unsigne
     if (offers & OFFER_COMPLETIONS)
         buffer_add_literal(out, ",\"completions\":{}");
     buffer_add_char(out, '}');
-    if (serve->active && serve->active->instructions) {
+    if (offer->instructions) {
         buffer_add_literal(out, ",\"instructions\":");
-        buffer_add_json(out, serve->active->instructions);
+        buffer_add_json(out, offer->instructions);
     }
+}
+
+const struct offer *mcp_offer(const struct mcp_request *request) {
+    return offer_shown(request->serve,
+                       caller_editor(request->serve, request->session, request->said));
 }
 
 const char *const mcp_capability_names[] = {"sampling", "elicitation", "roots"};
@@ -64,10 +73,6 @@ static bool mcp_is_offered(struct mcp_request *request, unsigned offer) {
 
 /* ---- methods of both eras ---- */
 
-static const char no_editor[] = "No Godot editor is connected to Tether, so there is nobody who "
-                                "could do this. Open the project "
-                                "in Godot with the Tether addon enabled, then try again.";
-
 static void unknown(struct mcp_request *request, const char *what, const char *name) {
     char text[256];
     snprintf(text, sizeof text, "Unknown %s: %.*s", what, (int)utf8_cut(name, 160), name);
@@ -76,15 +81,35 @@ static void unknown(struct mcp_request *request, const char *what, const char *n
 
 /* Finds out whom the request is for. False: it has been answered. */
 static bool find_editor(struct mcp_request *request) {
-    request->editor = request->serve->active;
+    request->editor = caller_editor(request->serve, request->session, request->said);
     return !request->modern || input_check(request);
+}
+
+/* Whether the editor is there, or on its way here. */
+static bool can_be_done(const struct mcp_request *request) {
+    return request->parked || (request->editor && request->editor->program) ||
+           (request->editor && request->editor->offer->is_known) || expect_editor(request->serve);
+}
+
+/* Whether what is not in the lists is not there: the editor that could have it has said what it
+ * has. A server over standard input and output has an answer of its own to other names. */
+static bool is_unknown(const struct mcp_request *request) {
+    const struct editor *editor = request->editor;
+    return !request->parked && editor && !editor->program && editor->offer->is_known;
 }
 
 static void relay(struct mcp_request *request) {
     if (request->parked)
         call_resume(request);
+    else if (request->editor && request->editor->program)
+        stdio_relay(request);
     else
         call_start(request, request->editor);
+}
+
+static const char *why_not(const struct mcp_request *request, char out[CALLER_WORDS_MAX]) {
+    caller_explain(request->serve, request->session, request->said, out);
+    return out;
 }
 
 /* Arguments that are repeated in headers must be the same there; else it has been answered. */
@@ -99,28 +124,37 @@ static bool headers_agree(struct mcp_request *request, const json_t *tool,
 }
 
 static void call_tool(struct mcp_request *request) {
-    struct serve *serve = request->serve;
     const json_t *tool = NULL;
+    const struct offer *offer;
+    char words[CALLER_WORDS_MAX];
     const char *name = rpc_text(request->message.params, "name");
     json_t *arguments = json_object_get(request->message.params, "arguments");
-    if (!name)
+    if (!name) {
         mcp_reply_missing(request, "name");
-    else if (arguments && !json_is_object(arguments))
-        mcp_reply_error(request, RPC_INVALID_PARAMS, "\"arguments\" must be an object", NULL);
-    else if (builtin_has(name))
-        mcp_reply_result(request, builtin_call(serve, name, arguments));
-    else if (!find_editor(request))
         return;
-    else if (!request->editor)
-        mcp_reply_result(request, tool_failure("%s", no_editor));
-    else if (!request->parked && json_array_size(request->editor->lists[LIST_TOOLS]) == 0)
-        mcp_reply_result(request,
-                         tool_failure("The Godot editor %s has offered no tools yet; it may still "
-                                      "be starting. Try again in a moment.",
-                                      request->editor->name));
-    else if (!(tool = list_find(request->editor->lists[LIST_TOOLS], LIST_TOOLS, name)) &&
-             !request->parked)
+    }
+    if (arguments && !json_is_object(arguments)) {
+        mcp_reply_error(request, RPC_INVALID_PARAMS, "\"arguments\" must be an object", NULL);
+        return;
+    }
+    if (!request->serve->options->stdio && builtin_has(name)) {
+        mcp_reply_result(request, builtin_call(request, name, arguments));
+        return;
+    }
+    if (!find_editor(request))
+        return;
+    offer = offer_shown(request->serve, request->editor);
+    tool = list_find(offer->lists[LIST_TOOLS], LIST_TOOLS, name);
+    if (!can_be_done(request))
+        mcp_reply_result(request, tool_failure("%s", why_not(request, words)));
+    else if (!tool && is_unknown(request))
         unknown(request, "tool", name);
+    else if (!caller_has_tool(offer, request->said, name))
+        mcp_reply_result(request,
+                         tool_failure("The tool \"%.*s\" is none of those that this client "
+                                      "has asked for (?tools=… in its URL, or `tether mcp "
+                                      "--tools`), so it is not called.",
+                                      (int)utf8_cut(name, 100), name));
     else if (headers_agree(request, tool, arguments))
         relay(request);
 }
@@ -128,27 +162,29 @@ static void call_tool(struct mcp_request *request) {
 /* Which resources there are only the editor knows: templates can stand for any number. */
 static void read_resource(struct mcp_request *request) {
     const char *uri = rpc_text(request->message.params, "uri");
+    char words[CALLER_WORDS_MAX];
     if (!uri)
         mcp_reply_missing(request, "uri");
     else if (!find_editor(request))
         return;
-    else if (!request->editor)
+    else if (!can_be_done(request))
         mcp_reply_error(request, request->modern ? RPC_INVALID_PARAMS : (int)MCP_RESOURCE_NOT_FOUND,
-                        no_editor, json_pack("{s:s}", "uri", uri));
+                        why_not(request, words), json_pack("{s:s}", "uri", uri));
     else
         relay(request);
 }
 
 static void get_prompt(struct mcp_request *request) {
     const char *name = rpc_text(request->message.params, "name");
+    char words[CALLER_WORDS_MAX];
     if (!name)
         mcp_reply_missing(request, "name");
     else if (!find_editor(request))
         return;
-    else if (!request->editor)
-        mcp_reply_error(request, RPC_INVALID_PARAMS, no_editor, NULL);
-    else if (!list_find(request->editor->lists[LIST_PROMPTS], LIST_PROMPTS, name) &&
-             !request->parked)
+    else if (!can_be_done(request))
+        mcp_reply_error(request, RPC_INVALID_PARAMS, why_not(request, words), NULL);
+    else if (is_unknown(request) &&
+             !list_find(request->editor->offer->lists[LIST_PROMPTS], LIST_PROMPTS, name))
         unknown(request, "prompt", name);
     else
         relay(request);
@@ -162,7 +198,7 @@ static void complete(struct mcp_request *request) {
                         NULL);
     else if (!find_editor(request))
         return;
-    else if (!request->editor)
+    else if (!can_be_done(request))
         mcp_reply_members(request, false, nothing, sizeof nothing - 1);
     else
         relay(request);
@@ -179,6 +215,20 @@ bool mcp_run(struct mcp_request *request, const struct mcp_method *methods, size
     return false;
 }
 
+static void reply_list(struct mcp_request *request, enum list_kind kind) {
+    const struct offer *offer = mcp_offer(request);
+    struct buffer some = {0};
+    if (request->session)
+        request->session->seen[kind] = offer->marks[kind];
+    if (kind == LIST_TOOLS && !caller_has_all(request->said))
+        caller_add_tools(&some, offer, request->said);
+    if (some.data)
+        mcp_reply_members(request, true, some.data, some.length);
+    else
+        mcp_reply_members(request, true, offer->texts[kind].data, offer->texts[kind].length);
+    buffer_finish(&some);
+}
+
 /* False: the method is not that of a list. */
 static bool run_list(struct mcp_request *request) {
     int kind = 0;
@@ -192,8 +242,7 @@ static bool run_list(struct mcp_request *request) {
         mcp_reply_error(request, RPC_INVALID_PARAMS, "there is no such page: lists have only one",
                         NULL);
     else
-        mcp_reply_members(request, true, request->serve->lists[kind].data,
-                          request->serve->lists[kind].length);
+        reply_list(request, (enum list_kind)kind);
     return true;
 }
 
@@ -249,6 +298,7 @@ static void preflight(struct http_connection *connection, const struct http_requ
 static void endpoint(struct serve *serve, struct http_connection *connection,
                      const struct http_request *http) {
     struct mcp_request request = {.serve = serve, .connection = connection, .http = http};
+    request.said = caller_read(http->query);
     const char *version = http->headers[HTTP_PROTOCOL_VERSION];
     bool modern = modern_is_meant(version, NULL);
     if (http->method == HTTP_POST)
@@ -262,6 +312,7 @@ static void endpoint(struct serve *serve, struct http_connection *connection,
     else
         http_reply(connection, 405, modern ? "Allow: POST\r\n" : "Allow: GET, POST, DELETE\r\n",
                    NULL, NULL, 0);
+    json_decref(request.said);
 }
 
 static void write_status(const struct serve *serve, struct buffer *out) {
@@ -275,7 +326,9 @@ static void write_status(const struct serve *serve, struct buffer *out) {
                   "instance", instance, "http_port", (int)serve->http_port, "ws_port",
                   (int)serve->ws_port, "uptime_ms", (json_int_t)(os_clock_ms() - serve->started_at),
                   "sessions", (json_int_t)serve->session_count, "calls",
-                  (json_int_t)serve->call_count, "editors", editors_json(serve));
+                  (json_int_t)serve->call_count, "editors", editors_json(serve, serve->active));
+    if (serve->programs)
+        json_object_set_new(status, "programs", stdio_json(serve));
     rpc_add_json(out, status);
     json_decref(status);
 }

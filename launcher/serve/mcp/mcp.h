@@ -25,7 +25,7 @@ enum {
 };
 
 /* What a client can be asked for: sampling, elicitation, roots; each is a bit. */
-enum { MCP_CAPABILITY_BITS = 3 };
+enum { MCP_CAPABILITY_BITS = 3, MCP_ROOTS = 1 << 2 };
 extern const char *const mcp_capability_names[MCP_CAPABILITY_BITS];
 
 /* A request that is being answered; lives as long as its handling takes. */
@@ -37,8 +37,9 @@ struct mcp_request {
     bool modern;
     struct mcp_session *session; /* legacy, once there is one */
     json_t *meta;                /* _meta of params, or NULL */
-    struct editor *editor; /* whom it is for: the active one, or whoever asked for what it brings */
-    struct call *parked;   /* what it continues, or NULL */
+    json_t *said;                /* in the URL, or NULL; owned */
+    struct editor *editor;       /* whom it is for, or NULL */
+    struct call *parked;         /* what it continues, or NULL */
 };
 
 /* The handler of the HTTP server. */
@@ -112,9 +113,12 @@ void modern_post(struct mcp_request *request);
 /* Whether the request belongs to the modern era. */
 bool modern_is_meant(const char *version_header, const json_t *meta);
 
-/* "capabilities":{…} for a client that is promised these offers, and the active editor's
- * "instructions", if it has some. */
-void mcp_add_capabilities(struct buffer *out, const struct serve *serve, unsigned offers);
+/* "capabilities":{…} for a client that is promised these offers, and the "instructions" of whom it
+ * is for, if there are some. */
+void mcp_add_capabilities(struct buffer *out, const struct mcp_request *request, unsigned offers);
+
+/* What the client is shown. */
+const struct offer *mcp_offer(const struct mcp_request *request);
 
 /* What a client that declares these capabilities can be asked for. */
 unsigned mcp_capabilities_of(const json_t *capabilities);

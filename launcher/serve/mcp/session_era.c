@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caller.h"
 #include "protocol/version.h"
 #include "serve/relay/calls.h"
+#include "serve/relay/expect.h"
+#include "serve/stdio/stdio_server.h"
 #include "sessions.h"
 #include "subscriptions.h"
 
@@ -13,14 +16,18 @@ static void empty(struct mcp_request *request) {
 
 /* ---- initialize ---- */
 
-static void write_initialized(struct buffer *out, const struct mcp_session *session,
-                              const json_t *id) {
-    rpc_add_result_begin(out, id);
+static void write_initialized(struct buffer *out, const struct mcp_request *request,
+                              const struct mcp_session *session) {
+    rpc_add_result_begin(out, request->message.id);
     buffer_format(out, "{\"protocolVersion\":\"%s\",", session_versions[session->version]);
-    mcp_add_capabilities(out, session->serve, session->promised);
-    buffer_format(out,
-                  ",\"serverInfo\":{\"name\":\"tether\",\"title\":\"Tether\",\"version\":\"%s\"}}}",
-                  tether_version);
+    mcp_add_capabilities(out, request, session->promised);
+    buffer_add_literal(out, ",\"serverInfo\":");
+    if (session->serve->presented)
+        rpc_add_json(out, session->serve->presented);
+    else
+        buffer_format(out, "{\"name\":\"tether\",\"title\":\"Tether\",\"version\":\"%s\"}",
+                      tether_version);
+    buffer_add_literal(out, "}}");
 }
 
 static void initialize(struct mcp_request *request) {
@@ -36,11 +43,41 @@ static void initialize(struct mcp_request *request) {
                                           request->message.params))) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "no session can be had now", NULL);
     } else {
-        write_initialized(&out, session, request->message.id);
+        session_note(session, request->said);
+        session_see(session);
+        write_initialized(&out, request, session);
         snprintf(header, sizeof header, "Mcp-Session-Id: %s\r\n", session->id);
         http_reply(request->connection, 200, header, "application/json", out.data, out.length);
         buffer_finish(&out);
     }
+}
+
+/* ---- roots ---- */
+
+#define ROOTS_ID "tether-roots"
+
+/* Asks a client that has roots where it works, on its stream, unless its URL has said so. Clients
+ * of the other era are not asked: they have no session in which the answer could be kept. */
+static void ask_roots(struct mcp_session *session) {
+    struct buffer out = {0};
+    if (!session->stream || !(session->capabilities & MCP_ROOTS) ||
+        session->serve->options->stdio || json_object_get(session->said, "project") ||
+        json_object_get(session->said, "near"))
+        return;
+    buffer_add_literal(&out,
+                       "{\"jsonrpc\":\"2.0\",\"id\":\"" ROOTS_ID "\",\"method\":\"roots/list\"}");
+    session_tell(session, &out);
+    buffer_finish(&out);
+}
+
+/* Its editor may be another one now, and with that its lists. */
+static void take_roots(struct mcp_session *session, const struct rpc_message *message) {
+    const char *id = json_string_value(message->id);
+    if (!message->result || !id || strcmp(id, ROOTS_ID) != 0)
+        return;
+    json_decref(session->roots);
+    session->roots = caller_roots(message->result);
+    session_tell_changes(session);
 }
 
 /* ---- requests ---- */
@@ -52,6 +89,8 @@ static void set_level(struct mcp_request *request) {
                         "params must have \"level\", one of RFC 5424's", NULL);
     } else {
         request->session->log_level = level;
+        request->session->level_set = true;
+        stdio_set_level(request->serve);
         empty(request);
     }
 }
@@ -104,6 +143,8 @@ static void notified(struct mcp_request *request) {
         if (call)
             call_cancel(call, rpc_text(request->message.params, "reason"));
     }
+    if (strcmp(request->message.method, "notifications/roots/list_changed") == 0)
+        ask_roots(request->session);
     mcp_accepted(request);
 }
 
@@ -131,6 +172,8 @@ static bool find_session(struct mcp_request *request) {
     else if (!request->session)
         mcp_reply_refusal(request, 404,
                           "there is no such session (any more): begin with initialize");
+    else
+        session_note(request->session, request->said);
     return request->session != NULL;
 }
 
@@ -147,7 +190,8 @@ void legacy_post(struct mcp_request *request) {
     } else if (message->kind == RPC_NOTIFICATION) {
         notified(request);
     } else {
-        input_response(request->serve, request->session, message);
+        if (!input_response(request->serve, request->session, message))
+            take_roots(request->session, message);
         mcp_accepted(request);
     }
 }
@@ -155,6 +199,7 @@ void legacy_post(struct mcp_request *request) {
 static void stream_gone(void *user) {
     struct mcp_session *session = user;
     session->stream = NULL;
+    expect_streams(session->serve);
 }
 
 /* The stream of a call that the client has lost; false: the last event was none of a call's. */
@@ -186,6 +231,10 @@ void legacy_get(struct mcp_request *request) {
     session->stream = request->connection;
     http_hold(request->connection, stream_gone, session);
     http_stream_begin(request->connection);
+    expect_streams(request->serve);
+    session_tell_changes(session);
+    if (!session->roots)
+        ask_roots(session);
 }
 
 void legacy_delete(struct mcp_request *request) {

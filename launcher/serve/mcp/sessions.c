@@ -1,9 +1,13 @@
 #include "sessions.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "caller.h"
 #include "serve/relay/calls.h"
+#include "serve/relay/expect.h"
+#include "serve/stdio/stdio_server.h"
 #include "subscriptions.h"
 
 enum { SELF_MOST = 4096 }; /* bytes of what a client says of itself */
@@ -53,10 +57,15 @@ static void release(struct mcp_session **place) {
     *place = session->next;
     session->serve->session_count--;
     calls_session_gone(session);
+    stdio_session_gone(session);
     if (session->stream)
         http_stream_end(session->stream);
+    expect_streams(session->serve);
     watch_update(session->serve);
     json_decref(session->subscriptions);
+    json_decref(session->said);
+    json_decref(session->roots);
+    free(session->selected);
     buffer_finish(&session->context);
     free(session);
 }
@@ -93,6 +102,7 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
     session->capabilities = bytes[1] & ((1U << MCP_CAPABILITY_BITS) - 1);
     session->promised = bytes[1] >> MCP_CAPABILITY_BITS;
     session->log_level = 1;
+    memcpy(session->seen, serve->at_start, sizeof session->seen);
     put_first(session);
     serve->session_count++;
     return session;
@@ -116,6 +126,7 @@ static void add_known(struct buffer *out, unsigned capabilities) {
 static void write_context(struct mcp_session *session, const json_t *client,
                           const json_t *declared) {
     struct buffer *out = &session->context;
+    char mark[40];
     buffer_add_literal(out, "{\"era\":\"legacy\",\"client\":");
     rpc_add_value(out, is_small(client) ? client : NULL);
     buffer_add_literal(out, ",\"capabilities\":");
@@ -123,7 +134,10 @@ static void write_context(struct mcp_session *session, const json_t *client,
         rpc_add_json(out, declared);
     else
         add_known(out, session->capabilities);
-    buffer_add_char(out, '}');
+    /* Who has the id may speak for the client, so only its mark is told. */
+    snprintf(mark, sizeof mark, ",\"session\":\"%016" PRIx64 "\"}",
+             offer_mark(session->id, strlen(session->id)));
+    buffer_add_text(out, mark);
 }
 
 struct mcp_session *session_create(struct serve *serve, unsigned version, const json_t *params) {
@@ -188,6 +202,40 @@ void session_end(struct mcp_session *session) {
 void sessions_finish(struct serve *serve) {
     while (serve->sessions)
         release(&serve->sessions);
+}
+
+/* ---- what its client knows ---- */
+
+void session_note(struct mcp_session *session, json_t *said) {
+    if (session->said == said)
+        return;
+    json_decref(session->said);
+    session->said = json_incref(said);
+}
+
+static const struct offer *shown(const struct mcp_session *session) {
+    return offer_shown(session->serve, caller_editor(session->serve, session, session->said));
+}
+
+void session_see(struct mcp_session *session) {
+    memcpy(session->seen, shown(session)->marks, sizeof session->seen);
+}
+
+void session_tell_changes(struct mcp_session *session) {
+    const struct offer *offer = shown(session);
+    if (!session->stream)
+        return;
+    for (int kind = 0; kind < LIST_COUNT; kind++) {
+        unsigned promise = list_terms[kind].offer;
+        struct buffer out = {0};
+        bool changed = list_has_changed(offer, session->seen, (enum list_kind)kind);
+        if (!changed || (session->promised & promise) != promise)
+            continue;
+        rpc_add_notification(&out, list_terms[kind].changed, NULL);
+        session_tell(session, &out);
+        buffer_finish(&out);
+    }
+    memcpy(session->seen, offer->marks, sizeof session->seen);
 }
 
 void session_tell(struct mcp_session *session, const struct buffer *message) {

@@ -19,7 +19,13 @@ struct mcp_session {
     unsigned version, capabilities;
     unsigned promised;     /* offers that its client was told of; it hears of no others */
     struct buffer context; /* what editors are told of its client, as JSON */
+    json_t *said;          /* in the URL of its requests, or NULL */
+    char *selected;        /* an editor (caller.c), or NULL */
+    json_t *roots;         /* folders that its client works in; NULL: it has not said */
+    uint64_t
+        seen[LIST_COUNT]; /* marks of the lists that its client knows, or was told to look at */
     int log_level;
+    bool level_set;                 /* by its client */
     struct http_connection *stream; /* of GET, or NULL */
     json_t *subscriptions;          /* resource uri → true, or NULL */
     unsigned calls;                 /* under way */
@@ -42,6 +48,15 @@ void sessions_finish(struct serve *serve);
 
 /* Ends the streams of GET; the sessions stay. */
 void sessions_close_streams(struct serve *serve);
+
+/* What the URL of its newest request says. */
+void session_note(struct mcp_session *session, json_t *said);
+
+/* Its client has seen the lists that it is shown now. */
+void session_see(struct mcp_session *session);
+
+/* Tells the client, if it has a stream, which lists are others than it has seen. */
+void session_tell_changes(struct mcp_session *session);
 
 /* Puts a message on the session's stream, if there is one. */
 void session_tell(struct mcp_session *session, const struct buffer *message);

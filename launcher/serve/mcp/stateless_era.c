@@ -1,6 +1,7 @@
 /* The modern era: every request says all about itself; POST only. */
 #include <string.h>
 
+#include "caller.h"
 #include "serve/relay/calls.h"
 #include "stateless_check.h"
 #include "subscriptions.h"
@@ -26,11 +27,10 @@ static json_t *supported(const json_t *meta) {
 }
 
 static void discover(struct mcp_request *request) {
-    const struct serve *serve = request->serve;
     struct buffer members = {0};
     buffer_add_literal(&members, "\"supportedVersions\":[\"" MCP_MODERN
                                  "\",\"2025-11-25\",\"2025-06-18\",\"2025-03-26\"],");
-    mcp_add_capabilities(&members, serve, serve->offers);
+    mcp_add_capabilities(&members, request, request->serve->offers);
     mcp_reply_members(request, true, members.data, members.length);
     buffer_finish(&members);
 }
@@ -46,6 +46,8 @@ static void run(struct mcp_request *request) {
 
 void modern_post(struct mcp_request *request) {
     struct error err;
+    if (request->serve->selections)
+        caller_name(request);
     if (request->message.kind == RPC_NOTIFICATION)
         mcp_accepted(request);
     else if (request->message.kind == RPC_RESPONSE)

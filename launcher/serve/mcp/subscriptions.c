@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "caller.h"
 #include "serve/relay/editors.h"
+#include "serve/relay/expect.h"
 #include "sessions.h"
 
 struct listener {
@@ -13,6 +15,8 @@ struct listener {
     json_t *id;
     bool lists[LIST_COUNT];
     json_t *uris; /* uri → true */
+    json_t *said; /* in its URL, or NULL */
+    uint64_t seen[LIST_COUNT];
 };
 
 /* ---- subscriptions/listen ---- */
@@ -22,7 +26,9 @@ static void release(void *user) {
     while (*at != listener)
         at = &(*at)->next;
     *at = listener->next;
+    expect_streams(listener->serve);
     watch_update(listener->serve);
+    json_decref(listener->said);
     json_decref(listener->uris);
     json_decref(listener->id);
     free(listener);
@@ -73,6 +79,17 @@ static json_t *agreed_filter(const struct listener *listener) {
     return out;
 }
 
+static void tell_changes(struct listener *listener) {
+    struct serve *serve = listener->serve;
+    const struct offer *offer = offer_shown(serve, caller_editor(serve, NULL, listener->said));
+    uint64_t seen[LIST_COUNT];
+    memcpy(seen, listener->seen, sizeof seen);
+    memcpy(listener->seen, offer->marks, sizeof listener->seen);
+    for (int kind = 0; kind < LIST_COUNT; kind++)
+        if (listener->lists[kind] && list_has_changed(offer, seen, (enum list_kind)kind))
+            tell_listener(listener, list_terms[kind].changed, json_object());
+}
+
 void listen_start(struct mcp_request *request) {
     const json_t *wanted = json_object_get(request->message.params, "notifications");
     struct listener *listener;
@@ -89,6 +106,8 @@ void listen_start(struct mcp_request *request) {
     listener->connection = request->connection;
     listener->id = json_incref(request->message.id);
     listener->uris = json_object();
+    listener->said = json_incref(request->said);
+    memcpy(listener->seen, request->serve->at_start, sizeof listener->seen);
     listener->next = request->serve->listeners;
     request->serve->listeners = listener;
     read_filter(listener, wanted);
@@ -97,6 +116,8 @@ void listen_start(struct mcp_request *request) {
     http_stream_begin(request->connection);
     tell_listener(listener, "notifications/subscriptions/acknowledged",
                   json_pack("{s:o}", "notifications", agreed_filter(listener)));
+    expect_streams(request->serve);
+    tell_changes(listener); /* since the last server: it may have listened to that one */
 }
 
 void listen_finish(struct serve *serve) {
@@ -111,24 +132,17 @@ void listen_finish(struct serve *serve) {
 
 /* ---- lists ---- */
 
-void listen_list_changed(struct serve *serve, enum list_kind kind) {
-    const char *method = list_terms[kind].changed;
-    unsigned offer = list_terms[kind].offer;
-    struct buffer out = {0};
-    rpc_add_notification(&out, method, NULL);
+void listen_lists_changed(struct serve *serve) {
     for (struct mcp_session *session = serve->sessions; session; session = session->next)
-        if ((session->promised & offer) == offer)
-            session_tell(session, &out);
-    buffer_finish(&out);
+        session_tell_changes(session);
     for (struct listener *listener = serve->listeners; listener; listener = listener->next)
-        if (listener->lists[kind])
-            tell_listener(listener, method, json_object());
+        tell_changes(listener);
 }
 
 /* ---- resources ---- */
 
 static void tell_editor(struct serve *serve, const char *method, const char *uri) {
-    if (serve->active && (serve->active->offers & OFFER_SUBSCRIBE))
+    if (serve->active && (serve->active->offer->offers & OFFER_SUBSCRIBE))
         editor_tell(serve->active, ++serve->last_call, method, json_pack("{s:s}", "uri", uri));
 }
 

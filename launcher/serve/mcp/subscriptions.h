@@ -10,7 +10,8 @@ void listen_start(struct mcp_request *request);
 /* We end: every stream is closed in order. */
 void listen_finish(struct serve *serve);
 
-void listen_list_changed(struct serve *serve, enum list_kind kind);
+/* Some client may be shown other lists than before: whoever wants to know of those is told. */
+void listen_lists_changed(struct serve *serve);
 
 /* ---- resources that somebody watches ---- */
 

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
+#include "serve/mcp/caller.h"
 #include "serve/mcp/sessions.h"
+#include "serve/stdio/stdio_server.h"
 
 /* ---- the table ---- */
 
@@ -17,7 +20,7 @@ static struct call *call_by_number(const struct serve *serve, int64_t number) {
 }
 
 static struct call *call_of(const struct editor *editor, int64_t number) {
-    struct call *call = call_by_number(editor->serve, number);
+    struct call *call = call_by_number(editor->serve, number % CALL_ROUND);
     return call && call->editor == editor ? call : NULL;
 }
 
@@ -36,9 +39,13 @@ struct call *call_find(const struct serve *serve, const struct mcp_session *sess
 
 static void let_go(struct call *call) {
     buffer_finish(&call->events.kept);
+    buffer_finish(&call->message);
+    json_decref(call->said);
     json_decref(call->id);
     json_decref(call->progress_token);
     json_decref(call->params);
+    json_decref(call->gathered);
+    json_decref(call->state);
     free(call);
 }
 
@@ -53,7 +60,10 @@ static void close_call(struct call *call) {
         call->session->calls--;
     deadline_stop(&call->due);
     deadline_stop(&call->silent);
+    deadline_stop(&call->alive);
     inputs_finish(call);
+    if (call->editor && call->editor->program)
+        stdio_call_over(call);
 }
 
 static void release(struct call *call) {
@@ -189,8 +199,13 @@ static void call_drop(struct call *call) {
 }
 
 static void tell_cancelled(struct call *call, const char *reason) {
-    editor_tell(call->editor, 0, "notifications/cancelled",
-                json_pack("{s:I, s:s*}", "call", (json_int_t)call->number, "reason", reason));
+    if (!call->editor)
+        return;
+    if (call->editor->program)
+        stdio_cancel(call, reason);
+    else
+        editor_tell(call->editor, 0, "notifications/cancelled",
+                    json_pack("{s:I, s:s*}", "call", (json_int_t)call->number, "reason", reason));
 }
 
 void call_cancel(struct call *call, const char *reason) {
@@ -225,6 +240,7 @@ void call_detach(struct call *call) {
     http_hold(call->connection, NULL, NULL);
     call->connection = NULL;
     deadline_stop(&call->silent);
+    deadline_stop(&call->alive);
 }
 
 bool call_event(struct call *call, const struct buffer *message) {
@@ -244,14 +260,40 @@ bool call_event(struct call *call, const struct buffer *message) {
 
 static void on_limit(struct deadline *deadline) {
     struct call *call = call_due(deadline);
-    char text[512];
+    char text[512], name[160] = "";
     tell_cancelled(call, "it took too long");
+    if (call->editor)
+        snprintf(name, sizeof name, " %s", call->editor->name);
     snprintf(text, sizeof text,
-             "The Godot editor %s has not answered within %" PRIu64
-             " s, and the call was cancelled. The editor may be busy or stopped in the debugger: "
-             "look at it, then try again.",
-             call->editor->name, call->serve->call_time.length_ms / 1000);
+             "The %s%s has not answered within %" PRIu64 " s, and the call was cancelled.%s",
+             editor_kind(call->editor), name, call->serve->call_time.length_ms / 1000,
+             call->editor && call->editor->program
+                 ? ""
+                 : " The editor may be busy or stopped in the debugger: look at it, then try "
+                   "again.");
     call_fail(call, 0, text, NULL);
+}
+
+/* Progress of our own, which is less than any that the editor may tell next. */
+static void say_alive(struct call *call, const char *text) {
+    struct buffer out = {0};
+    json_t *params;
+    call->progress = call->progress > -HUGE_VAL ? call->progress + 1e-4 : 0;
+    params = json_pack("{s:O, s:f, s:s}", "progressToken", call->progress_token, "progress",
+                       call->progress, "message", text);
+    rpc_add_notification(&out, "notifications/progress", params);
+    call_event(call, &out);
+    buffer_finish(&out);
+}
+
+static void on_alive(struct deadline *deadline) {
+    struct call *call = deadline_owner(deadline, struct call, alive);
+    char text[64];
+    snprintf(text, sizeof text, "Still at work, for %" PRId64 " s.",
+             (os_clock_ms() - call->began) / 1000);
+    if (call->connection && call->progress_token)
+        say_alive(call, text);
+    deadline_start(&call->alive, &call->serve->alive_time);
 }
 
 static void on_silent(struct deadline *deadline) {
@@ -285,31 +327,82 @@ static void add_context(struct buffer *out, const struct mcp_request *request) {
     rpc_add_value(out, json_object_get(request->meta, META_CLIENT));
     buffer_add_literal(out, ",\"capabilities\":");
     rpc_add_value(out, json_object_get(request->meta, META_CAPABILITIES));
+    if (json_object_get(request->said, "client")) {
+        buffer_add_literal(out, ",\"session\":");
+        rpc_add_value(out, json_object_get(request->said, "client"));
+    }
     buffer_add_char(out, '}');
 }
 
 /* What the client sent, as it sent it, behind what the server says of the client. */
-static bool tell_editor(const struct call *call, const struct mcp_request *request) {
+static void write_message(struct call *call, const struct mcp_request *request) {
     const struct rpc_message *message = &request->message;
     struct scan_span members = members_of(&message->written);
-    struct buffer out = {0}, anew = {0};
+    struct buffer *out = &call->message, anew = {0};
     if (!members.at || json_object_get(message->params, "context")) {
         json_object_del(message->params, "context");
         rpc_add_json(&anew, message->params);
         if (!anew.failed)
             members = (struct scan_span){anew.data + 1, anew.length - 2};
     }
-    rpc_add_request_begin(&out, call->number, call->method);
-    buffer_add_literal(&out, "{\"context\":");
-    add_context(&out, request);
+    rpc_add_request_begin(out, call->number, call->method);
+    buffer_add_literal(out, "{\"context\":");
+    add_context(out, request);
     if (members.length > 0) {
-        buffer_add_char(&out, ',');
-        buffer_add(&out, members.at, members.length);
+        buffer_add_char(out, ',');
+        buffer_add(out, members.at, members.length);
     }
-    buffer_add_literal(&out, "}}");
-    out.failed |= anew.failed;
+    buffer_add_literal(out, "}}");
+    out->failed |= anew.failed;
     buffer_finish(&anew);
-    return editor_send(call->editor, &out);
+}
+
+static void tell_editor(struct call *call, struct editor *editor) {
+    call->editor = editor;
+    if (!editor_send(editor, &call->message))
+        call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
+}
+
+/* There is none yet. */
+static void wait_for_editor(struct call *call) {
+    if (call->progress_token)
+        say_alive(call, "Waiting for the Godot editor, which is on its way.");
+    expect_waiting(call->serve);
+}
+
+/* Whether the editor can be asked for anything by now. */
+static bool is_ready(const struct editor *editor) {
+    return editor && !editor->closing && editor->offer->is_known;
+}
+
+void calls_go_on(struct serve *serve) {
+    for (struct call *call = serve->calls, *next; call; call = next) {
+        struct editor *editor;
+        next = call->next;
+        if (call->editor)
+            continue;
+        editor = caller_editor(serve, call->session, call->said);
+        if (is_ready(editor))
+            tell_editor(call, editor);
+    }
+}
+
+bool calls_wait(const struct serve *serve) {
+    for (const struct call *call = serve->calls; call; call = call->next)
+        if (!call->editor)
+            return true;
+    return false;
+}
+
+void calls_give_up(struct serve *serve) {
+    char words[CALLER_WORDS_MAX];
+    for (struct call *call = serve->calls, *next; call; call = next) {
+        next = call->next;
+        if (call->editor)
+            continue;
+        caller_explain(serve, call->session, call->said, words);
+        call_fail(call, 0, words, NULL);
+    }
 }
 
 static void attach(struct call *call, struct mcp_request *request) {
@@ -327,16 +420,18 @@ static void attach(struct call *call, struct mcp_request *request) {
     http_hold(request->connection, client_gone, call);
     deadline_start(&call->due, &call->serve->call_time);
     deadline_start(&call->silent, &call->serve->silent_time);
+    deadline_start(&call->alive, &call->serve->alive_time);
 }
 
-static struct call *create(struct mcp_request *request, struct editor *editor) {
+static struct call *create(struct mcp_request *request) {
     struct serve *serve = request->serve;
     struct call *call = calloc(1, sizeof *call);
     if (!call)
         return NULL;
     call->serve = serve;
-    call->number = ++serve->last_call;
-    call->editor = editor;
+    call->number = call->number_there = ++serve->last_call;
+    call->began = os_clock_ms();
+    call->said = json_incref(request->said);
     call->modern = request->modern;
     call->session = request->session;
     snprintf(call->method, sizeof call->method, "%s", request->message.method);
@@ -373,12 +468,21 @@ void call_start(struct mcp_request *request, struct editor *editor) {
         mcp_reply_error(request, RPC_INVALID_REQUEST, "a request with this id is under way", NULL);
     } else if (!make_room(request->serve)) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "too many requests are under way", NULL);
-    } else if (!(call = create(request, editor))) {
+    } else if (!(call = create(request))) {
         mcp_reply_error(request, RPC_INTERNAL_ERROR, "out of memory", NULL);
     } else {
         attach(call, request);
-        if (!tell_editor(call, request))
-            call_fail(call, 0, "The Godot editor does not take this request now; try again.", NULL);
+        if (editor && editor->program) {
+            call->editor = editor;
+            if (!stdio_call(call, request))
+                call_fail(call, 0, "The server does not take this request now; try again.", NULL);
+            return;
+        }
+        write_message(call, request);
+        if (is_ready(editor))
+            tell_editor(call, editor);
+        else
+            wait_for_editor(call);
     }
 }
 
@@ -410,6 +514,7 @@ bool call_reconnect(struct mcp_session *session, struct http_connection *connect
     call->stream_fine = true;
     deadline_stop(&call->silent);
     http_hold(connection, client_gone, call);
+    deadline_start(&call->alive, &call->serve->alive_time);
     http_stream_begin(connection);
     resume_replay(call->serve, &call->events, number, after, connection);
     return true;
@@ -458,7 +563,7 @@ static void log_message(struct editor *editor, json_t *params) {
     struct call *call = call_named(editor, params);
     bool about_call = json_object_get(params, "call") != NULL;
     int level = mcp_log_level(rpc_text(params, "level"));
-    if (!(editor->offers & OFFER_LOGGING) || level < 0 || !json_object_get(params, "data") ||
+    if (!(editor->offer->offers & OFFER_LOGGING) || level < 0 || !json_object_get(params, "data") ||
         (about_call && !call))
         return;
     json_object_del(params, "call");
@@ -520,9 +625,8 @@ void call_editor_unread(struct editor *editor, int64_t number, const char *compl
     char text[512];
     if (!call)
         return;
-    snprintf(text, sizeof text,
-             "The Godot editor %s has answered, but its answer cannot be passed on: %s.",
-             editor->name, complaint);
+    snprintf(text, sizeof text, "The %s %s has answered, but its answer cannot be passed on: %s.",
+             editor_kind(editor), editor->name, complaint);
     call_fail(call, 0, text, NULL);
 }
 
@@ -565,27 +669,12 @@ void calls_end(struct serve *serve) {
     }
 }
 
-/* A limit of one's own; anything but a number of milliseconds leaves ours. */
-static uint64_t call_limit(void) {
-    const char *given = os_variable("TETHER_CALL_LIMIT_MS");
-    uint64_t number = 0;
-    char *end = NULL;
-    if (!given)
-        return SERVE_CALL_MS;
-    if (given[0] >= '0' && given[0] <= '9')
-        number = strtoull(given, &end, 10);
-    if (end && *end == 0 && number > 0 && number <= UINT32_MAX)
-        return number;
-    fprintf(stderr,
-            "tether: warning: TETHER_CALL_LIMIT_MS: '%.40s' is not valid here; the default is "
-            "taken\n",
-            given);
-    return SERVE_CALL_MS;
-}
-
 void calls_init(struct serve *serve) {
-    deadlines_add(&serve->deadlines, &serve->call_time, call_limit(), on_limit);
+    deadlines_add(&serve->deadlines, &serve->call_time,
+                  serve_interval("TETHER_CALL_LIMIT_MS", SERVE_CALL_MS), on_limit);
     deadlines_add(&serve->deadlines, &serve->silent_time, SERVE_SILENT_MS, on_silent);
+    deadlines_add(&serve->deadlines, &serve->alive_time,
+                  serve_interval("TETHER_PROGRESS_MS", SERVE_ALIVE_MS), on_alive);
     deadlines_add(&serve->deadlines, &serve->parked_time, SERVE_PARKED_MS, on_park);
     deadlines_add(&serve->deadlines, &serve->over_time, RESUME_MS, drop_over);
 }

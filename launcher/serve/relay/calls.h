@@ -11,13 +11,18 @@
 #include "serve/mcp/mcp.h"
 #include "serve/mcp/replay.h"
 
+/* A server that is asked again for the same call hears of it by a number that is so much larger. */
+#define CALL_ROUND (INT64_C(1) << 40)
+
 struct client_input; /* something that an editor wants from the client of a call */
 
 struct call {
     struct call *next;
     struct serve *serve;
-    int64_t number;
-    struct editor *editor;
+    int64_t number, number_there; /* the latter for a stdio server */
+    struct editor *editor;        /* NULL: it waits for one */
+    struct buffer message;        /* to be sent to it */
+    json_t *said;                 /* in the URL of its client, or NULL */
     char method[32];
     bool modern, json_fine, stream_fine;
     struct http_connection *connection; /* NULL: the client is not there (any more) */
@@ -27,16 +32,30 @@ struct call {
     double progress;                    /* what it was last */
     int log_level;                      /* modern: from which on; -1: none */
     unsigned capabilities;
-    json_t *params;              /* modern: what was asked */
+    json_t *params;              /* what was asked, if it may be asked again */
     struct client_input *inputs; /* oldest first */
     unsigned input_count;
+    json_t *gathered, *state;    /* what a stdio server gets when it is asked again */
     struct resume_events events; /* legacy: of its stream */
+    struct buffer line;          /* for a stdio server: as it was sent, or is to be sent */
+    bool sent, repeatable;
+    unsigned tries;
     struct deadline silent;
+    struct deadline alive; /* when the client is told that it is still being worked on */
+    int64_t began;
     struct deadline due; /* of the answer; parked: of the client; over: of being forgotten */
 };
 
-/* Relays the request to the active editor, with its params. Answers it, sooner or later. */
+/* Relays the request to the editor, with its params, or, if it is not there, as soon as it is.
+ * Answers it, sooner or later. */
 void call_start(struct mcp_request *request, struct editor *editor);
+
+/* An editor has something to offer: what waits for it goes there. */
+void calls_go_on(struct serve *serve);
+
+/* Whether any waits; and: nothing waits for an editor any longer. */
+bool calls_wait(const struct serve *serve);
+void calls_give_up(struct serve *serve);
 
 /* Goes on with the parked call that the request continues. */
 void call_resume(struct mcp_request *request);

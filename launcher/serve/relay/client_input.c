@@ -10,15 +10,17 @@
 
 #include "calls.h"
 #include "serve/mcp/sessions.h"
+#include "serve/stdio/stdio_server.h"
 
 enum { CALL_NAME_MAX = 48, STATE_MS = 30 * 60 * 1000 };
 
 struct client_input {
     struct client_input *next;
-    json_t *id;      /* of the editor's request */
+    json_t *id;      /* of the editor's request, or its name in an input_required */
     json_t *request; /* for the client: method and params */
     char key[40];    /* its number for that */
     bool asked;      /* the client has been told */
+    bool named;      /* it is of an input_required */
 };
 
 /* In the order of mcp_capability_names. */
@@ -150,18 +152,18 @@ static void ask_legacy(struct call *call, struct client_input *input) {
     buffer_finish(&out);
 }
 
-static struct client_input **add(struct call *call, const struct rpc_message *message) {
+static struct client_input **add(struct call *call, json_t *id, const char *method,
+                                 json_t *params) {
     struct client_input **at = &call->inputs, *input = calloc(1, sizeof *input);
     if (!input)
         return NULL;
     while (*at)
         at = &(*at)->next;
     *at = input;
-    input->id = json_incref(message->id);
+    input->id = json_incref(id);
     snprintf(input->key, sizeof input->key, "tether-%" PRId64 "-%u", call->number,
              ++call->input_count);
-    json_object_del(message->params, "call");
-    input->request = json_pack("{s:s, s:O}", "method", message->method, "params", message->params);
+    input->request = json_pack("{s:s, s:O*}", "method", method, "params", params);
     return at;
 }
 
@@ -171,6 +173,7 @@ bool input_ask(struct editor *editor, const struct rpc_message *message) {
     struct client_input **input;
     if (kind < 0)
         return false;
+    json_object_del(message->params, "call");
     if (!call) {
         editor_refuse(editor, message->id, RPC_INVALID_PARAMS, "there is no such call (any more)",
                       NULL);
@@ -178,7 +181,7 @@ bool input_ask(struct editor *editor, const struct rpc_message *message) {
         editor_refuse(editor, message->id, MCP_MISSING_CAPABILITY,
                       "the client of this call has not declared that it can do this",
                       json_pack("{s:{s:{}}}", "requiredCapabilities", mcp_capability_names[kind]));
-    } else if (!(input = add(call, message))) {
+    } else if (!(input = add(call, message->id, message->method, message->params))) {
         editor_refuse(editor, message->id, RPC_INTERNAL_ERROR, "out of memory", NULL);
     } else if (!call->modern) {
         ask_legacy(call, *input);
@@ -195,6 +198,22 @@ bool input_ask(struct editor *editor, const struct rpc_message *message) {
 
 /* ---- legacy: what clients answer ---- */
 
+/* The server is asked again when everything that it wanted is there. */
+static void gather(struct call *call, struct client_input **at, const struct rpc_message *message) {
+    const char *reason = rpc_text(message->error, "message");
+    char text[512];
+    if (message->result) {
+        json_object_set(call->gathered, json_string_value((*at)->id), message->result);
+        forget(at);
+        if (!call->inputs)
+            stdio_call_again(call);
+        return;
+    }
+    snprintf(text, sizeof text, "The client did not give what the server wanted: %.400s",
+             reason ? reason : "without a reason");
+    call_fail(call, 0, text, NULL);
+}
+
 static bool answer_one(struct call *call, const char *key, const struct rpc_message *message) {
     struct client_input **at = &call->inputs;
     const char *reason = rpc_text(message->error, "message");
@@ -202,6 +221,10 @@ static bool answer_one(struct call *call, const char *key, const struct rpc_mess
         at = &(*at)->next;
     if (!*at)
         return false;
+    if ((*at)->named) {
+        gather(call, at, message);
+        return true;
+    }
     if (message->result)
         editor_answer(call->editor, (*at)->id, json_incref(message->result));
     else
@@ -248,25 +271,57 @@ static json_t *seal_own(const struct call *call, const json_t *state) {
     return seal(call, kind, json_string_value(state), json_string_length(state), STATE_MS);
 }
 
+/* A client with a session gets them as requests on the stream of its call. */
+static void ask_each(struct call *call, json_t *requests, json_t *state) {
+    const char *key;
+    json_t *request;
+    json_decref(call->state);
+    json_decref(call->gathered);
+    call->state = json_incref(state);
+    call->gathered = json_object();
+    json_object_foreach(requests, key, request) {
+        json_t *id = json_string(key);
+        struct client_input **input =
+            add(call, id, rpc_text(request, "method"), json_object_get(request, "params"));
+        json_decref(id);
+        if (input) {
+            (*input)->named = true;
+            ask_legacy(call, *input);
+        }
+        if (!input || !(*input)->asked) {
+            call_fail(call, 0, "The server wants input, and its client cannot be reached.", NULL);
+            return;
+        }
+    }
+}
+
 bool input_seal_result(struct call *call, json_t *result) {
     json_t *requests = json_object_get(result, "inputRequests"), *required;
     json_t *state = json_object_get(result, "requestState");
+    size_t wanted = json_object_size(requests);
     bool possible;
-    if (!call->modern || strcmp(call->method, "completion/complete") == 0) {
+    if ((!call->modern && !call->editor->program) ||
+        strcmp(call->method, "completion/complete") == 0) {
         call_fail(call, 0, "This needs a client of protocol version 2026-07-28 or later.", NULL);
         return false;
     }
     required = json_object();
     possible = keep_possible(call, requests, required);
-    if (!possible && (requests || !json_is_string(state))) {
+    if (!call->modern) /* all or nothing: it would be asked again for what is missing */
+        possible = possible && json_object_size(requests) == wanted;
+    if (!possible && (!call->modern || requests || !json_is_string(state))) {
         if (json_object_size(required) > 0)
             call_fail(call, MCP_MISSING_CAPABILITY, "the client has not declared what this needs",
                       json_pack("{s:o}", "requiredCapabilities", required));
         else
-            call_fail(call, 0, "The Godot editor wants input, but does not say which.", required);
+            call_fail(call, 0, "Input is wanted, but none that a client can give.", required);
         return false;
     }
     json_decref(required);
+    if (!call->modern) {
+        ask_each(call, requests, state);
+        return false;
+    }
     if (json_is_string(state))
         json_object_set_new(result, "requestState", seal_own(call, state));
     return true;

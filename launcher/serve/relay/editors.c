@@ -5,15 +5,23 @@
 #include <string.h>
 
 #include "calls.h"
+#include "expect.h"
 #include "json_scan.h"
 #include "protocol/version.h"
 #include "readable.h"
 #include "serve/mcp/subscriptions.h"
+#include "serve/stdio/stdio_server.h"
 #include "utf8.h"
 
 /* ---- sending ---- */
 
+const char *editor_kind(const struct editor *editor) {
+    return editor && editor->program ? "server" : "Godot editor";
+}
+
 bool editor_send(struct editor *editor, struct buffer *message) {
+    if (editor->program)
+        return stdio_send(editor->program, message);
     bool sent = !editor->closing && !message->failed &&
                 websocket_stream_send(&editor->socket->stream, message->data, message->length) == 0;
     buffer_finish(message);
@@ -53,7 +61,9 @@ static void update_active(struct serve *serve) {
     if (best == serve->active)
         return;
     serve->active = best;
-    lists_update(serve);
+    if (best && best->offer->is_known)
+        kept_set(serve, best->offer);
+    listen_lists_changed(serve);
     watch_moved(serve);
 }
 
@@ -62,18 +72,26 @@ void editor_activate(struct editor *editor) {
     update_active(editor->serve);
 }
 
-struct editor *editor_find(const struct serve *serve, const char *which) {
-    static const char *const keys[] = {"project", "path"};
+static struct editor *find_id(const struct serve *serve, const char *id) {
     for (struct editor *editor = serve->editors; editor; editor = editor->next)
-        if (editor->greeted && strcmp(editor->id, which) == 0)
+        if (editor->greeted && strcmp(editor->id, id) == 0)
             return editor;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    return NULL;
+}
+
+struct editor *editor_find(const struct serve *serve, const char *which, bool *several) {
+    static const char *const keys[] = {"path", "project"};
+    struct editor *found = find_id(serve, which);
+    *several = false;
+    for (size_t i = 0; !found && i < sizeof keys / sizeof keys[0]; i++)
         for (struct editor *editor = serve->editors; editor; editor = editor->next) {
             const char *text = editor->greeted ? rpc_text(editor->hello, keys[i]) : NULL;
-            if (text && strcmp(text, which) == 0)
-                return editor;
+            if (!text || strcmp(text, which) != 0)
+                continue;
+            *several |= found != NULL;
+            found = editor;
         }
-    return NULL;
+    return *several ? NULL : found;
 }
 
 void editor_mark(const struct editor *editor, char out[EDITOR_MARK_MAX]) {
@@ -100,25 +118,24 @@ struct editor *editor_marked(const struct serve *serve, const char *mark) {
     return newest;
 }
 
-static json_t *editor_json(const struct editor *editor) {
+static json_t *editor_json(const struct editor *editor, bool active) {
     static const char *const keys[] = {"pid", "start", "project", "path", "godot", "version"};
-    json_t *out =
-        json_pack("{s:s, s:b}", "editor", editor->id, "active", editor == editor->serve->active);
+    json_t *out = json_pack("{s:s, s:b}", "editor", editor->id, "active", active);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         json_t *value = json_object_get(editor->hello, keys[i]);
         if (value)
             json_object_set(out, keys[i], value);
     }
-    json_object_set_new(out, "tools",
-                        json_integer((json_int_t)json_array_size(editor->lists[LIST_TOOLS])));
+    json_object_set_new(
+        out, "tools", json_integer((json_int_t)json_array_size(editor->offer->lists[LIST_TOOLS])));
     return out;
 }
 
-json_t *editors_json(const struct serve *serve) {
+json_t *editors_json(const struct serve *serve, const struct editor *own) {
     json_t *list = json_array();
     for (const struct editor *editor = serve->editors; editor; editor = editor->next)
-        if (editor->greeted && !editor->closing)
-            json_array_append_new(list, editor_json(editor));
+        if (editor->greeted && !editor->closing && !editor->program)
+            json_array_append_new(list, editor_json(editor, editor == own));
     return list;
 }
 
@@ -133,7 +150,7 @@ static void give_id(struct editor *editor, json_int_t pid) {
     else
         snprintf(base, sizeof base, "editor");
     snprintf(editor->id, sizeof editor->id, "%s", base);
-    while (editor_find(editor->serve, editor->id))
+    while (find_id(editor->serve, editor->id))
         snprintf(editor->id, sizeof editor->id, "%s-%u", base, ++number);
 }
 
@@ -153,6 +170,9 @@ static void hello(struct editor *editor, const struct rpc_message *message) {
     if (editor->greeted) {
         editor_refuse(editor, message->id, RPC_INVALID_REQUEST,
                       "this editor has said hello already", NULL);
+    } else if (editor->serve->options->stdio) {
+        editor_refuse(editor, message->id, RPC_INVALID_REQUEST,
+                      "this server serves a command (--stdio), and no editors", NULL);
     } else if (json_integer_value(protocol) != 1) {
         editor_refuse(editor, message->id, RPC_INVALID_PARAMS, "this server speaks protocol 1",
                       NULL);
@@ -161,6 +181,8 @@ static void hello(struct editor *editor, const struct rpc_message *message) {
         editor->hello = json_incref(params);
         editor->greeted = true;
         give_name(editor, rpc_text(params, "project"));
+        editor->offer->hello = json_incref(params);
+        expect_arrived(editor->serve);
         update_active(editor->serve);
         editor_answer(editor, message->id,
                       json_pack("{s:s, s:{s:s, s:s}, s:b}", "editor", editor->id, "server", "name",
@@ -179,14 +201,25 @@ static void on_request(struct editor *editor, const struct rpc_message *message)
                       NULL);
 }
 
+void editor_register(struct editor *editor, const json_t *params) {
+    char whose[160];
+    snprintf(whose, sizeof whose, "%s %s", editor->program ? "server" : "editor", editor->name);
+    offer_register(editor->offer, params, whose);
+    editor->serve->offers |= editor->offer->offers;
+    if (!editor->offer->is_known)
+        return;
+    if (editor == editor->serve->active)
+        kept_set(editor->serve, editor->offer);
+    listen_lists_changed(editor->serve);
+    calls_go_on(editor->serve);
+}
+
 static void on_notification(struct editor *editor, const struct rpc_message *message) {
     const char *method = message->method;
     if (!editor->greeted)
         return;
     if (strcmp(method, "editor/register") == 0) {
-        lists_register(editor, message->params);
-        if (editor == editor->serve->active)
-            lists_update(editor->serve);
+        editor_register(editor, message->params);
     } else if (strcmp(method, "editor/active") == 0) {
         editor_activate(editor);
     } else if (strcmp(method, "notifications/resources/updated") == 0) {
@@ -197,20 +230,31 @@ static void on_notification(struct editor *editor, const struct rpc_message *mes
     }
 }
 
-static void on_open(void *context, struct editor_socket *socket) {
-    struct serve *serve = context;
+struct editor *editor_add(struct serve *serve) {
     struct editor **last = &serve->editors, *editor = calloc(1, sizeof *editor);
+    if (editor)
+        editor->offer = offer_create();
+    if (!editor || !editor->offer) {
+        free(editor);
+        return NULL;
+    }
+    editor->offer->is_foreign = serve->options->stdio;
+    editor->serve = serve;
+    editor->number = ++serve->editor_count;
+    while (*last)
+        last = &(*last)->next;
+    *last = editor;
+    return editor;
+}
+
+static void on_open(void *context, struct editor_socket *socket) {
+    struct editor *editor = editor_add(context);
     if (!editor) {
         websocket_stream_close(&socket->stream, 1011, "out of memory");
         return;
     }
-    editor->serve = serve;
     editor->socket = socket;
-    editor->number = ++serve->editor_count;
     socket->data = editor;
-    while (*last)
-        last = &(*last)->next;
-    *last = editor;
 }
 
 /* An answer that cannot be read still ends its call, if it can be told which. */
@@ -253,16 +297,23 @@ static void forget(struct editor *editor) {
     while (*at != editor)
         at = &(*at)->next;
     *at = editor->next;
-    for (int i = 0; i < LIST_COUNT; i++)
-        json_decref(editor->lists[i]);
+    offer_drop(editor->offer);
     json_decref(editor->hello);
-    free(editor->instructions);
     free(editor);
+}
+
+void editor_remove(struct editor *editor) {
+    editor->closing = true;
+    if (editor->greeted && !editor->program)
+        expect_back(editor);
+    update_active(editor->serve);
+    call_editor_gone(editor);
+    forget(editor);
 }
 
 static void on_close(void *context, struct editor_socket *socket, const char *why) {
     struct editor *editor = socket->data;
-    struct serve *serve = context;
+    (void)context;
     if (!editor)
         return;
     if (editor->greeted) {
@@ -270,10 +321,7 @@ static void on_close(void *context, struct editor_socket *socket, const char *wh
         readable_text(shown, why, utf8_cut(why, 256));
         fprintf(stderr, "tether serve: editor %s is gone: %s\n", editor->name, shown);
     }
-    editor->closing = true;
-    update_active(serve);
-    call_editor_gone(editor);
-    forget(editor);
+    editor_remove(editor);
 }
 
 const struct editor_socket_events editor_events = {
@@ -281,5 +329,5 @@ const struct editor_socket_events editor_events = {
 
 void editors_finish(struct serve *serve) {
     while (serve->editors)
-        forget(serve->editors);
+        forget(serve->editors); /* NOLINT(clang-analyzer-unix.Malloc): it has taken that one out */
 }
