@@ -83,7 +83,7 @@ static void begin_launch(struct daemon_session *session) {
     session->ready = session->in_doubt = false;
     session->server = SERVER_UNKNOWN;
     launch_words(session, &words);
-    os_environment(&environment);
+    options_environment(&environment);
     if (rc == 0 && (words.failed || environment.failed))
         rc = UV_ENOMEM;
     if (rc == 0) {

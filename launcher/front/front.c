@@ -9,7 +9,9 @@
 #include "exit_code.h"
 #include "memory.h"
 #include "os/os.h"
+#include "parent_watch.h"
 #include "request_head.h"
+#include "target.h"
 
 enum {
     LINE_MAX_SENT = 4 * 1024 * 1024, /* longer ones are read, for their id, and refused */
@@ -311,16 +313,6 @@ static void on_drained(void *context) {
     front_settle(context);
 }
 
-/* As for `tether run`: without a parent from the start there is nothing to watch. */
-static void watch_parent(struct front *front) {
-    struct os_identity parent;
-    if (!front->options->config.parent_watchdog || os_identity_parent(&parent) < 0)
-        return;
-    if (os_watch_create(&front->parent, &front->loop, &parent,
-                        front->options->config.parent_poll_ms, on_parent_end, front) == UV_ESRCH)
-        on_parent_end(front, &parent);
-}
-
 static int open_all(struct front *front) {
     static const struct input_events input_events = {on_line, on_overlong, on_input_end};
     static const struct daemon_session_events daemon_events = {on_daemon_changed, on_daemon_failed};
@@ -340,22 +332,27 @@ static int open_all(struct front *front) {
 }
 
 int command_mcp(const struct options *options) {
-    struct front *front = memory_zeroed(sizeof *front);
+    struct front *front;
     struct error err;
     int rc;
+    if (!options->builtin && !options->stdio && !options->http)
+        return command_watch(options);
+    front = memory_zeroed(sizeof *front);
     front->options = options;
     front->token = os_variable("TETHER_HTTP_TOKEN");
+    target_write(&front->target, options);
     rc = open_all(front);
     if (rc < 0) {
         error_set(&err, rc, "cannot use standard input and output: %s", uv_strerror(rc));
         return exit_failing(EXIT_FAILED, &err);
     }
     daemon_session_wake(&front->daemon);
-    watch_parent(front);
+    parent_watch(&front->parent, &front->loop, options, on_parent_end, front);
     uv_run(&front->loop, UV_RUN_DEFAULT);
     uv_loop_close(&front->loop);
     dialog_finish(&front->dialog);
     hints_finish(&front->hints);
+    buffer_finish(&front->target);
     free(front);
     return EXIT_FINE;
 }

@@ -41,7 +41,8 @@ struct asked {
 
 struct front {
     const struct options *options;
-    const char *token; /* TETHER_HTTP_TOKEN, or NULL */
+    const char *token;    /* TETHER_HTTP_TOKEN, or NULL */
+    struct buffer target; /* the query of the URL; empty: none */
     enum front_phase phase;
     uv_loop_t loop;
     uv_timer_t timer;
@@ -88,5 +89,8 @@ void front_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* `tether mcp`; returns its exit code. */
 int command_mcp(const struct options *options);
+
+/* The same with a command of its own that speaks over standard input and output: watches that. */
+int command_watch(const struct options *options);
 
 #endif

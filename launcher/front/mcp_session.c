@@ -112,6 +112,7 @@ int dialog_send(struct front *front, struct exchange *exchange, struct head *hea
     struct buffer text = {0};
     head->port = front->daemon.port;
     head->token = front->token;
+    head->target = front->target.data;
     head->session = open ? dialog->id : "";
     head->version = open ? dialog->version : begins ? "" : front->modern;
     head->scan = scan;

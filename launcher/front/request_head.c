@@ -69,8 +69,8 @@ static void add_routing(struct buffer *out, const struct head *head) {
 }
 
 void head_write(struct buffer *out, const struct head *head) {
-    buffer_format(out, "%s /mcp HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n", head->method,
-                  (unsigned)head->port);
+    buffer_format(out, "%s /mcp%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n", head->method,
+                  head->target ? head->target : "", (unsigned)head->port);
     add_routing(out, head);
     add_header(out, "Last-Event-ID", head->last_event);
     if (head->token && head->token[0]) {

@@ -11,6 +11,7 @@
 /* What the head says beyond the message. Texts are borrowed; NULL or "": left out. */
 struct head {
     const char *method; /* POST, GET, DELETE */
+    const char *target; /* the query of the URL */
     uint16_t port;
     const char *session;    /* Mcp-Session-Id */
     const char *version;    /* MCP-Protocol-Version, unless the message itself says one */
