@@ -18,6 +18,7 @@
 #include "os/os_spawn.h"
 #include "protocol/version.h"
 #include "readable.h"
+#include "text_list.h"
 
 static const struct cli_command *find_command(const char *name) {
     for (size_t i = 0; i < command_count; i++)
@@ -128,52 +129,104 @@ static int usage_error(const struct cli_command *command, const char *message) {
     return EXIT_USAGE;
 }
 
-/* The server that is started when none is named: our own. */
+/* Our own server, as a command: the one that is started when none is named, or that serves one
+ * which speaks over standard input and output. */
 struct own_server {
     char path[OS_PATH_MAX];
-    char name[8];
-    char *words[3];
+    struct text_list words;
 };
 
-/* It always runs on sockets that the daemon holds, so that a restart refuses nobody. */
-static int take_own_server(struct options *options, struct own_server *own, char **words,
-                           struct error *err) {
+static int name_own_server(struct options *options, struct own_server *own, struct error *err) {
     int rc = os_own_program(own->path, sizeof own->path);
-    while (*words && words[1])
-        words++;
-    if (*words && strcmp(*words, "--") == 0)
-        return error_set(
-            err, UV_EINVAL,
-            "which server? Give its command behind \"--\", or leave \"--\" out for the "
-            "built-in one");
     if (rc < 0)
         return error_set(err, rc, "cannot find this program's own file: %s", uv_strerror(rc));
     if (options->ready == READY_PORTS)
         return error_set(err, UV_EINVAL,
                          "--ready ports tells nothing of the built-in server, for which the daemon "
                          "listens; leave it out, or use --ready notify");
-    snprintf(own->name, sizeof own->name, "serve");
-    own->words[0] = own->path;
-    own->words[1] = own->name;
-    own->words[2] = NULL;
-    options->command = own->words;
-    options->builtin = true;
-    options->hold_ports = true;
+    text_list_add(&own->words, own->path);
+    text_list_add(&own->words, "serve");
     return 0;
+}
+
+/* It always runs on sockets that the daemon holds, so that a restart refuses nobody. */
+static void take_own_server(struct options *options, const struct own_server *own) {
+    options->command = own->words.items;
+    options->hold_ports = true;
+}
+
+static int take_builtin(struct options *options, struct own_server *own, char **words,
+                        struct error *err) {
+    int rc;
+    while (*words && words[1])
+        words++;
+    if (options->stdio || (*words && strcmp(*words, "--") == 0))
+        return error_set(err, UV_EINVAL,
+                         "which server? Give its command behind \"--\", or leave %s out for the "
+                         "built-in one",
+                         options->stdio ? "--stdio" : "\"--\"");
+    rc = name_own_server(options, own, err);
+    if (rc < 0)
+        return rc;
+    take_own_server(options, own);
+    options->builtin = true;
+    return 0;
+}
+
+static int take_stdio(struct options *options, struct own_server *own, struct error *err) {
+    int rc = name_own_server(options, own, err);
+    char number[24];
+    if (rc < 0)
+        return rc;
+    snprintf(number, sizeof number, "%lld", (long long)options->clients_most);
+    text_list_add(&own->words, "--stdio");
+    if (options->per_client) {
+        text_list_add(&own->words, "--per-client");
+        text_list_add(&own->words, "--clients");
+        text_list_add(&own->words, number);
+    }
+    text_list_add(&own->words, "--");
+    for (char **word = options->command; *word; word++)
+        text_list_add(&own->words, *word);
+    take_own_server(options, own);
+    return 0;
+}
+
+/* What the words leave open: which server. */
+static int complete(struct options *options, struct own_server *own, char **words,
+                    struct error *err) {
+    if (options->per_client && !options->stdio)
+        return error_set(err, UV_EINVAL, "--per-client goes with --stdio");
+    if (options->log_file && (!options->command || options->stdio || options->http))
+        return error_set(err, UV_EINVAL,
+                         "--log goes with a command that is only watched; `tether logs` has what "
+                         "the others write");
+    if (!options->command)
+        return take_builtin(options, own, words, err);
+    return options->stdio ? take_stdio(options, own, err) : 0;
 }
 
 static int run_command(const struct cli_command *command, char **words) {
     struct options options;
-    struct own_server own;
+    struct own_server own = {.words = {0}};
     struct error err = {0};
+    int code, rc = 0;
     if (command->run_words)
         return command->run_words(words);
     if (options_parse(&options, command->scopes, words, stderr, &err) < 0)
         return usage_error(command, err.message);
-    if ((command->scopes & SCOPE_START) && !options.command &&
-        take_own_server(&options, &own, words, &err) < 0)
-        return usage_error(command, err.message);
-    return command->run(&options);
+    if (command->scopes & SCOPE_START)
+        rc = complete(&options, &own, words, &err);
+    else if ((command->scopes & SCOPE_STDIO) && options.stdio != (options.command != NULL))
+        rc = error_set(&err, UV_EINVAL,
+                       "--stdio and a command behind \"--\" go together; without both the "
+                       "built-in server is served");
+    if (rc < 0)
+        code = usage_error(command, err.message);
+    else
+        code = command->run(&options);
+    text_list_finish(&own.words);
+    return code;
 }
 
 /* What a command has printed may be written only now. A reader that has gone has had enough. */

@@ -13,7 +13,7 @@ struct cli_command {
     const char *story;   /* what `tether help NAME` adds, or "" */
     unsigned scopes;
     int (*run)(const struct options *options);
-    int (*run_words)(char **words); /* for those without options */
+    int (*run_words)(char **words); /* for those that do not begin with options */
 };
 
 extern const struct cli_command commands[];
@@ -30,6 +30,7 @@ int command_restart(const struct options *options);
 int command_logs(const struct options *options);
 int command_doctor(const struct options *options);
 int command_sweep(const struct options *options);
+int command_clients(char **words);
 
 /* Prints it as one line of JSON. */
 void command_print_json(const json_t *value);

@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "client.h"
+#include "client_files.h"
 #include "commands.h"
 #include "daemon/command_words.h"
 #include "daemon/log.h"
@@ -231,6 +232,33 @@ static bool examine_process(const struct os_identity *identity, void *arg) {
     return true;
 }
 
+/* ---- AI clients ---- */
+
+/* A client that is not connected is nobody's fault; an entry that leads nowhere is told. */
+static void examine_clients(struct report *report) {
+    struct client_files files;
+    struct error err = {0};
+    if (client_files_init(&files, report->options, &err) < 0) {
+        add(report, "clients", "give --project the folder of a project", "%s", err.message);
+        return;
+    }
+    for (size_t i = 0; i < client_kind_count; i++) {
+        const struct client_kind *kind = &client_kinds[i];
+        json_t *client = clients_describe(kind, &files.place);
+        const char *stale = message_text(client, "stale"), *way = message_text(client, "transport");
+        char advice[ADVICE_MAX];
+        snprintf(advice, sizeof advice, "`tether clients add %s` mends it, `remove` takes it out",
+                 kind->id);
+        if (stale[0])
+            add(report, "client", advice, "%s: %.600s (%.600s)", kind->name, stale,
+                message_text(client, "file"));
+        else if (way[0])
+            add(report, "client", NULL, "%s is connected (%s, %.600s)", kind->name, way,
+                message_text(client, "file"));
+        json_decref(client);
+    }
+}
+
 /* ---- printing ---- */
 
 enum { TEXT_AT = 16 /* the column in which it begins */ };
@@ -274,6 +302,7 @@ int command_doctor(const struct options *options) {
     examine_port(&report, options->http_port);
     examine_port(&report, options->ws_port);
     os_process_each("TETHER_INSTANCE", report.orphans.instance, examine_process, &report);
+    examine_clients(&report);
     code = print_findings(&report);
     json_decref(report.findings);
     return code;

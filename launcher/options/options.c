@@ -13,7 +13,7 @@
 
 #define UNCERTAIN "TETHER_UNCERTAIN_TREE"
 
-enum { PAIRS_MOST = 100 };
+enum { PAIRS_MOST = 100, CLIENTS_MOST = 128, CLIENTS_USUAL = 16 };
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
@@ -41,10 +41,12 @@ static bool set_port(const char *value, uint64_t least, uint16_t *port) {
 }
 
 static bool set_http_port(struct options *options, const char *value) {
+    options->ports_named = true;
     return set_port(value, 1, &options->http_port);
 }
 
 static bool set_ws_port(struct options *options, const char *value) {
+    options->ports_named = true;
     return set_port(value, 0, &options->ws_port);
 }
 
@@ -125,6 +127,39 @@ static bool set_watchdog(struct options *options, const char *value) {
     return true;
 }
 
+static bool set_transport(struct options *options, const char *value) {
+    options->stdio = strcmp(value, "stdio") == 0;
+    options->http = strcmp(value, "http") == 0;
+    return options->stdio || options->http;
+}
+
+static bool set_stdio(struct options *options, const char *value) {
+    return is_off(value) || set_transport(options, "stdio");
+}
+
+static bool set_clients(struct options *options, const char *value) {
+    uint64_t number;
+    if (!parse_number(value, CLIENTS_MOST, &number) || number == 0)
+        return false;
+    options->clients_most = (int64_t)number;
+    return true;
+}
+
+static bool set_project(struct options *options, const char *value) {
+    options->project = value;
+    return value[0] != 0;
+}
+
+static bool set_tools(struct options *options, const char *value) {
+    options->tools = value;
+    return true;
+}
+
+static bool set_log_file(struct options *options, const char *value) {
+    options->log_file = value;
+    return value[0] != 0;
+}
+
 /* ---- the flags ---- */
 
 struct flag {
@@ -165,6 +200,24 @@ static const struct flag flags[] = {
      "ports, notify, http:/PATH or none", SCOPE_START, .set = set_ready},
     {"restart", "on-failure or never: after a crash (on-failure)", "WHEN", "on-failure or never",
      SCOPE_START, .set = set_restart},
+    {"transport", "how COMMAND speaks MCP: stdio is served over HTTP (http)", "http|stdio", NULL,
+     SCOPE_START, .set = set_transport},
+    {"stdio", "the same as --transport stdio", NULL, NULL, SCOPE_START | SCOPE_STDIO,
+     .set = set_stdio},
+    {"per-client", "with --stdio: a process of COMMAND for each client", NULL, NULL,
+     SCOPE_START | SCOPE_STDIO, SWITCH(per_client)},
+    {"clients", "with --per-client: so many processes at most (16)", "N", "a number from 1 to 128",
+     SCOPE_START | SCOPE_STDIO, .set = set_clients},
+    {"project", "the Godot project that is meant (the one that this is started in)", "PATH",
+     "the folder of a project", SCOPE_FRONT | SCOPE_PROJECT, .set = set_project},
+    {"stdio", "as a command that it starts: served before and after editors, too", NULL, NULL,
+     SCOPE_WAY, SWITCH(stdio)},
+    {"http", "by the server's address, which there is while an editor runs", NULL, NULL, SCOPE_WAY,
+     SWITCH(http)},
+    {"tools", "only these: core, read and other profiles, or tools, with commas (all)", "NAMES",
+     NULL, SCOPE_FRONT, .set = set_tools},
+    {"log", "keep what COMMAND writes to standard error in this file, too", "FILE",
+     "the path of a file", SCOPE_FRONT, .set = set_log_file},
     {"parent-watchdog", "end with the program that started `tether run` (on)", "on|off", NULL,
      SCOPE_START, true, .set = set_watchdog},
     {"json", "one line of JSON, for programs", NULL, NULL, SCOPE_JSON, SWITCH(json)},
@@ -340,7 +393,7 @@ static int read_words(struct options *options, struct words *words, struct error
     while (*words->next) {
         const char *word = long_form(*words->next++);
         int rc;
-        if (strcmp(word, "--") == 0 && (words->scopes & SCOPE_START)) {
+        if (strcmp(word, "--") == 0 && (words->scopes & (SCOPE_START | SCOPE_STDIO))) {
             options->command = *words->next ? words->next : NULL;
             return 0;
         }
@@ -362,6 +415,7 @@ int options_parse(struct options *options, unsigned scopes, char **arguments, FI
         .http_port = 8000,
         .ws_port = 9500,
         .line_count = 20,
+        .clients_most = CLIENTS_USUAL,
         .lock_handle = -1,
         .result_handle = -1,
         .state_dir = os_variable("TETHER_STATE_DIR"),
@@ -537,4 +591,11 @@ void options_emit(const struct options *options, struct text_list *to) {
         for (char **word = options->command; *word; word++)
             text_list_add(to, *word);
     }
+}
+
+void options_environment(struct text_list *environment) {
+    static const char *const sharing[] = {"TETHER_TRANSPORT", "TETHER_STDIO", "TETHER_PER_CLIENT"};
+    os_environment(environment);
+    for (size_t i = 0; i < sizeof sharing / sizeof sharing[0]; i++)
+        environment_set(environment, sharing[i], NULL);
 }

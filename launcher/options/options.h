@@ -37,16 +37,27 @@ enum option_scope {
     SCOPE_LOGS = 32,
     SCOPE_DAEMON = 64, /* what `launch` tells `daemon` */
     SCOPE_TOLD = 128,  /* what those that run `launch` tell it, and it the daemon */
+    SCOPE_STDIO = 256, /* whose command speaks over standard input and output */
+    SCOPE_FRONT = 512, /* what a client starts */
+    SCOPE_PROJECT = 1024,
+    SCOPE_WAY = 2048, /* how a client reaches us */
 };
 
 struct options {
-    char **command; /* what follows "--"; borrowed, NULL-terminated; NULL: none was given */
+    char **command;   /* what follows "--"; borrowed, NULL-terminated; NULL: none was given */
+    bool ports_named; /* somebody has said them */
     uint16_t http_port;
     uint16_t ws_port;              /* 0: the server has one port only */
     bool ports_auto;               /* blocked by a stranger: take the next free pair */
     int pairs_passed;              /* how many were blocked so far */
     bool hold_ports;               /* the daemon listens, and hands the sockets down */
     bool builtin;                  /* the command is our own server */
+    bool stdio;                    /* the command speaks MCP over standard input and output */
+    bool per_client;               /* and each client gets a process of it */
+    int64_t clients_most;          /* so many, at most */
+    bool http;                     /* the command has been said to serve HTTP itself */
+    const char *log_file;          /* of a watched server; NULL: none */
+    const char *project, *tools;   /* of a front's client; NULL: not said */
     struct os_identity owner;      /* pid 0: none */
     bool owner_is_front;           /* it is a stdio front, no editor */
     bool owner_named, owner_wrong; /* while words are read: was there an owner, and a bad one */
@@ -93,5 +104,9 @@ void options_explain(unsigned scopes, FILE *out);
  * flags and their values, also where they are the default, then "--" and the command. What only a
  * command for people takes is left out. */
 void options_emit(const struct options *options, struct text_list *to);
+
+/* The environment for that other tether. Without what makes a command shared: the one that it gets
+ * is shared already, or is what shares it. */
+void options_environment(struct text_list *environment);
 
 #endif
