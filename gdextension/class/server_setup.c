@@ -73,6 +73,7 @@ static void read_words(struct launch_setup *setup, const struct server_propertie
     add_number(words, "--grace-ms", &properties->grace_ms);
     add_number(words, "--stop-grace-ms", &properties->stop_grace_ms);
     add_number(words, "--idle-limit-ms", &properties->idle_limit_ms);
+    add_number(words, "--linger-ms", &properties->linger_ms);
     if (variant_is_true(&properties->hold_ports))
         text_list_add(words, "--hold-ports");
     for (size_t i = 0; i < setup->aliases.count; i++) {
@@ -80,6 +81,8 @@ static void read_words(struct launch_setup *setup, const struct server_propertie
         text_list_add(words, setup->aliases.items[i]);
     }
     variant_each(&properties->command, add_element, &command);
+    if (command.count > 0)
+        add_text(words, "--transport", &properties->transport);
     if (command.count > 0)
         text_list_add(words, "--");
     for (size_t i = 0; i < command.count; i++)

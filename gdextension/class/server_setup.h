@@ -7,9 +7,9 @@
 
 /* The properties, each of the type that its name is registered with. */
 struct server_properties {
-    struct engine_variant command, http_port, ws_port, ports, environment, owner_aliases, ready,
-        ready_timeout_ms, restart_policy, grace_ms, stop_grace_ms, idle_limit_ms, hold_ports,
-        keep_on_exit, launcher;
+    struct engine_variant command, transport, http_port, ws_port, ports, environment, owner_aliases,
+        ready, ready_timeout_ms, restart_policy, grace_ms, stop_grace_ms, idle_limit_ms, linger_ms,
+        hold_ports, keep_on_exit, launcher;
 };
 
 /* Reads properties and editor into a setup, for launch_setup_finish. */

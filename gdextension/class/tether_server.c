@@ -8,9 +8,12 @@
 #include "frame/editor_loop.h"
 #include "frame/frame_pace.h"
 #include "memory.h"
+#include "offers.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
+#include "questions.h"
 #include "server_setup.h"
+#include "session/bridge.h"
 #include "tool_calls.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
@@ -20,6 +23,8 @@
 #define STRINGS      GDEXTENSION_VARIANT_TYPE_PACKED_STRING_ARRAY
 #define DICTIONARY   GDEXTENSION_VARIANT_TYPE_DICTIONARY
 #define CALLABLE     GDEXTENSION_VARIANT_TYPE_CALLABLE
+#define AWAITED      GDEXTENSION_VARIANT_TYPE_SIGNAL
+#define FLOAT        GDEXTENSION_VARIANT_TYPE_FLOAT
 #define ANYTHING     GDEXTENSION_VARIANT_TYPE_NIL
 
 enum { LOG_LINES = 1000 };
@@ -31,9 +36,11 @@ struct tether_server {
     struct server_properties properties;
     struct engine_variant
         active; /* whether the server is wanted; survives a reload of the library */
-    struct engine_variant tools;        /* name → [schema, callable]; so do these */
-    struct engine_variant instructions; /* what AI clients are told about the tools */
-    bool start_pending;                 /* for the next frame, when all properties are set */
+    struct engine_variant offered[OFFER_KINDS]; /* name → [schema, callable]; so do these */
+    struct engine_variant profiles;             /* name → names of tools */
+    struct engine_variant instructions;         /* what AI clients are told about the tools */
+    struct engine_variant settling;             /* whether more is about to be offered */
+    bool start_pending; /* for the next frame, when all properties are set */
 
     struct control_client *client; /* NULL: no session is wanted */
     char state[24];
@@ -43,8 +50,9 @@ struct tether_server {
     char *message; /* what went wrong last, or NULL */
     json_t *log;   /* its newest lines */
     struct tool_calls calls;
-    bool offer_pending; /* the tools have changed since the server was told */
-    bool is_bridged;    /* the built-in server reaches this editor */
+    bool offer_pending;    /* what is offered has changed since the server was told */
+    int64_t question_lost; /* asked while nobody was there, to be told in the next frame; or 0 */
+    bool is_bridged;       /* the built-in server reaches this editor */
 };
 
 /* All of this editor, the newest first. The engine's callbacks carry no context. */
@@ -132,29 +140,29 @@ static void answer(struct tether_server *server, int64_t call, json_t *result) {
               (struct mailbox_command){.kind = COMMAND_ANSWER, .call = call, .json = result});
 }
 
-/* The tools of all servers of this editor: any plugin offers some through an object of its own. Of
- * two with the same name the newer object's counts, which is the first in the list. */
-static void init_all_tools(struct engine_variant *out) {
+/* Of a kind, or of profiles, what all servers of this editor have: any plugin offers some through
+ * an object of its own. Of two with the same name the newer object's counts, which is the first in
+ * the list. The offset is that of the Dictionary in each. */
+static void init_of_all(struct engine_variant *out, size_t offset) {
     variant_init_empty(out, DICTIONARY);
     for (struct tether_server *server = servers; server; server = server->next)
-        variant_call(out, "merge", &server->tools, 1, NULL);
+        variant_call(out, "merge", (struct engine_variant *)(void *)((char *)server + offset), 1,
+                     NULL);
 }
 
-static bool has_tool(struct tether_server *server, const char *name) {
-    struct engine_variant key, found;
+static bool has_offer(const struct tether_server *server, enum offer_kind kind, const char *name) {
+    struct engine_variant found;
     bool is_there;
-    variant_init_text(&key, name);
-    variant_call(&server->tools, "has", &key, 1, &found);
+    variant_init_member(&found, &server->offered[kind], name);
     is_there = variant_is_true(&found);
     variant_finish(&found);
-    variant_finish(&key);
     return is_there;
 }
 
-/* Whose tool a name means; anybody, if there is none. */
-static const struct tether_server *owner_of_tool(const char *name) {
+/* Whose it is; anybody, if nobody has it. */
+static const struct tether_server *owner_of(enum offer_kind kind, const char *name) {
     struct tether_server *server = servers;
-    while (server->next && !has_tool(server, name))
+    while (server->next && !has_offer(server, kind, name))
         server = server->next;
     return server;
 }
@@ -180,15 +188,146 @@ static void note_tools_changed(void) {
         server->offer_pending = true;
 }
 
-static void on_call(struct tether_server *server, const struct control_event *event) {
-    struct engine_variant self;
-    const char *name = message_text(event->json, "name");
-    frame_pace_call();
+/* ---- calls ---- */
+
+/* The call that a script is just being told of: {id, client, capabilities, era}; or NULL. */
+static json_t *current_call;
+
+/* What a method asks for: of which kind, by which name, and what the callable gets. */
+struct wanted {
+    enum offer_kind kind;
+    const char *name;
+    json_t *arguments; /* borrowed, or NULL */
+    enum call_what what;
+};
+
+struct search {
+    const char *uri;
+    json_t *arguments; /* with what is found in the URI */
+    char *template;    /* or NULL */
+};
+
+static void try_template(const struct engine_variant *key, void *context) {
+    struct search *search = context;
+    json_t *variables = json_object();
+    char *template = variant_text(key);
+    if (!search->template && offers_match(template, search->uri, variables)) {
+        json_object_update(search->arguments, variables);
+        search->template = template;
+        template = NULL;
+    }
+    free(template);
+    json_decref(variables);
+}
+
+/* A URI is that of a resource or of one of a template. */
+static void find_resource(struct wanted *wanted, struct search *search) {
+    const struct tether_server *owner = owner_of(OFFER_RESOURCE, wanted->name);
+    wanted->kind = OFFER_RESOURCE;
+    wanted->arguments = search->arguments;
+    if (has_offer(owner, OFFER_RESOURCE, wanted->name))
+        return;
+    for (owner = servers; owner && !search->template; owner = owner->next)
+        variant_each(&owner->offered[OFFER_TEMPLATE], try_template, search);
+    if (!search->template)
+        return;
+    wanted->kind = OFFER_TEMPLATE;
+    wanted->name = search->template;
+}
+
+static struct wanted wanted_of(const char *method, const json_t *parameters,
+                               struct search *search) {
+    json_t *reference = json_object_get(parameters, "ref");
+    bool is_prompt = strcmp(message_text(reference, "type"), "ref/prompt") == 0;
+    struct wanted wanted = {.name = message_text(parameters, "name"),
+                            .arguments = json_object_get(parameters, "arguments")};
+    if (strcmp(method, "resources/read") == 0) {
+        wanted.what = CALL_RESOURCE;
+        wanted.name = search->uri;
+        find_resource(&wanted, search);
+    } else if (strcmp(method, "prompts/get") == 0) {
+        wanted.what = CALL_PROMPT;
+        wanted.kind = OFFER_PROMPT;
+    } else if (strcmp(method, "completion/complete") == 0) {
+        wanted.what = CALL_COMPLETION;
+        wanted.kind = is_prompt ? OFFER_PROMPT : OFFER_TEMPLATE;
+        wanted.name = message_text(reference, is_prompt ? "name" : "uri");
+        wanted.arguments = json_object_get(parameters, "argument");
+    }
+    return wanted;
+}
+
+static struct call_about about_of(const struct wanted *wanted, const char *uri,
+                                  const struct engine_variant *schema) {
+    struct call_about about = {.what = wanted->what};
+    struct engine_variant member;
+    variant_init_member(&member, schema,
+                        wanted->what == CALL_RESOURCE ? "mimeType" : "outputSchema");
+    about.is_structured = variant_is_true(&member);
+    if (wanted->what == CALL_RESOURCE) {
+        about.uri = json_string(uri);
+        about.mime_type = about.is_structured ? variant_json(&member) : NULL;
+    }
+    variant_finish(&member);
+    return about;
+}
+
+/* Completion is what the schema says under "complete": it gets the argument's name and its value.
+ */
+static json_t *run_wanted(struct tether_server *server, const struct wanted *wanted, int64_t call,
+                          const char *uri, struct engine_variant *schema,
+                          struct engine_variant *callable) {
+    struct call_about about = about_of(wanted, uri, schema);
+    struct engine_variant self, arguments[2], complete;
+    json_t *none = json_object(), *result;
     variant_init_object(&self, server->object);
-    answer(server, event->number,
-           tool_calls_run(&server->calls, &self, &owner_of_tool(name)->tools, event->number,
-                          event->json));
+    if (wanted->what == CALL_COMPLETION) {
+        variant_init_member(&complete, schema, "complete");
+        variant_init_text(&arguments[0], message_text(wanted->arguments, "name"));
+        variant_init_text(&arguments[1], message_text(wanted->arguments, "value"));
+        result = variant_type(&complete) != CALLABLE
+                     ? json_pack("{s:{s:[]}}", "completion", "values")
+                     : tool_calls_run(&server->calls, &self, call, &complete, arguments, 2, &about);
+        variant_finish(&arguments[1]);
+        variant_finish(&complete);
+    } else {
+        variant_init_json(&arguments[0], wanted->arguments ? wanted->arguments : none);
+        result = tool_calls_run(&server->calls, &self, call, callable, arguments, 1, &about);
+    }
+    variant_finish(&arguments[0]);
     variant_finish(&self);
+    json_decref(none);
+    return result;
+}
+
+static void on_call(struct tether_server *server, const struct control_event *event) {
+    struct search search = {.uri = message_text(event->json, "uri")};
+    struct engine_variant schema, callable;
+    struct wanted wanted;
+    json_t *result, *before = current_call;
+    search.arguments = json_pack("{s:s}", "uri", search.uri);
+    wanted = wanted_of(event->text, event->json, &search);
+    frame_pace_call();
+    current_call = json_copy(json_object_get(event->json, "context"));
+    current_call = current_call ? current_call : json_object();
+    json_object_set_new(current_call, "id", json_integer(event->number));
+    if (offers_init(&owner_of(wanted.kind, wanted.name)->offered[wanted.kind], wanted.name, &schema,
+                    &callable)) {
+        result = run_wanted(server, &wanted, event->number, search.uri, &schema, &callable);
+        variant_finish(&schema);
+        variant_finish(&callable);
+    } else if (wanted.what == CALL_TOOL) {
+        result = bridge_failure("This editor has no such tool any more; list the tools again.");
+    } else {
+        result = json_pack("{s:{s:i, s:s+}}", "error", "code", -32602, "message",
+                           "this editor does not offer ",
+                           wanted.name[0] ? wanted.name : "what has no name");
+    }
+    answer(server, event->number, result);
+    json_decref(current_call);
+    current_call = before;
+    json_decref(search.arguments);
+    free(search.template);
 }
 
 static void run_tool_finished(const struct class_call *call) {
@@ -199,17 +338,75 @@ static void run_tool_finished(const struct class_call *call) {
     answer(server, number, value);
 }
 
+/* What this editor can do beside what its lists show. */
+static json_t *capabilities_json(void) {
+    return json_pack("{s:{s:b}, s:{}, s:{}}", "resources", "subscribe", 1, "completions",
+                     "logging");
+}
+
+/* Some of what was offered before is not there again yet: clients go on seeing the whole. */
+static bool is_settling(void) {
+    for (struct tether_server *server = servers; server; server = server->next)
+        if (variant_is_true(&server->settling))
+            return true;
+    return false;
+}
+
 static void offer(struct tether_server *server) {
-    struct engine_variant tools;
     json_t *registration;
+    struct engine_variant all;
     server->offer_pending = false;
-    if (!server->client)
+    if (!server->client || is_settling())
         return;
-    init_all_tools(&tools);
-    registration = tool_calls_registration(&tools);
+    registration = json_object();
+    for (int kind = 0; kind < OFFER_KINDS; kind++) {
+        init_of_all(&all, offsetof(struct tether_server, offered) + (size_t)kind * sizeof all);
+        json_object_set_new(registration, offers_key((enum offer_kind)kind),
+                            offers_list((enum offer_kind)kind, &all));
+        variant_finish(&all);
+    }
+    init_of_all(&all, offsetof(struct tether_server, profiles));
+    json_object_set_new(registration, "profiles", variant_json(&all));
+    variant_finish(&all);
     json_object_set_new(registration, "instructions", all_instructions());
+    json_object_set_new(registration, "capabilities", capabilities_json());
     order(server, (struct mailbox_command){.kind = COMMAND_OFFER, .json = registration});
-    variant_finish(&tools);
+}
+
+static void tell_cancelled(const struct engine_variant *object, void *context) {
+    struct engine_variant self, arguments[2];
+    engine.variant_new_copy(&self, object);
+    variant_init_text(&arguments[0], "call_cancelled");
+    engine.variant_new_copy(&arguments[1], context);
+    variant_call(&self, "emit_signal", arguments, 2, NULL);
+    variant_finish(&arguments[1]);
+    variant_finish(&arguments[0]);
+    variant_finish(&self);
+}
+
+/* Whoever has offered it may be any of them, and may drop any. */
+static void emit_cancelled(int64_t call) {
+    struct engine_variant all, number;
+    variant_init_empty(&all, GDEXTENSION_VARIANT_TYPE_ARRAY);
+    for (struct tether_server *server = servers; server; server = server->next) {
+        struct engine_variant self;
+        variant_init_object(&self, server->object);
+        variant_call(&all, "append", &self, 1, NULL);
+        variant_finish(&self);
+    }
+    variant_init_int(&number, call);
+    variant_each(&all, tell_cancelled, &number);
+    variant_finish(&number);
+    variant_finish(&all);
+}
+
+/* Nobody waits for any of them any more. */
+static void lose_calls(struct tether_server *server) {
+    while (server->calls.count > 0) {
+        int64_t call = server->calls.running[server->calls.count - 1].call;
+        tool_calls_cancel(&server->calls, call);
+        emit_cancelled(call);
+    }
 }
 
 static void on_event(struct tether_server *server, const struct control_event *event) {
@@ -231,14 +428,19 @@ static void on_event(struct tether_server *server, const struct control_event *e
         break;
     case CONTROL_BRIDGE:
         server->is_bridged = strcmp(event->text, "connected") == 0;
-        server->calls.count = 0;
+        lose_calls(server);
+        questions_lose_all();
         emit_state(server);
         break;
     case CONTROL_CALL:
         on_call(server, event);
         break;
     case CONTROL_CANCELLED:
-        tool_calls_cancel(&server->calls, event->number);
+        if (tool_calls_cancel(&server->calls, event->number))
+            emit_cancelled(event->number);
+        break;
+    case CONTROL_ANSWERED:
+        questions_answer(event->number, event->json);
         break;
     case CONTROL_NOTHING:
         break;
@@ -258,9 +460,12 @@ static bool look_at(struct tether_server *server) {
     event = server->client ? control_client_take(server->client) : NULL;
     if (server->calls.count > 0)
         frame_pace_hurry(); /* a coroutine waits for frames */
-    if (!event && !server->start_pending && !server->offer_pending)
+    if (!event && !server->start_pending && !server->offer_pending && !server->question_lost)
         return false;
     variant_init_object(&self, server->object); /* it may be dropped by what is called here */
+    if (server->question_lost)
+        questions_lose_all();
+    server->question_lost = 0;
     if (server->start_pending)
         start(server);
     if (server->offer_pending)
@@ -348,7 +553,7 @@ static void detach(struct tether_server *server, const char *reason) {
     editor_loop_part(server->client, true);
     server->client = NULL;
     server->is_bridged = false;
-    server->calls.count = 0;
+    tool_calls_clear(&server->calls);
     set_state(server, "off", NULL);
 }
 
@@ -420,7 +625,8 @@ static json_t *cost_json(void) {
 static json_t *status_json(const struct tether_server *server) {
     json_t *status = server->status ? json_copy(server->status) : json_object();
     struct engine_variant tools;
-    variant_call((struct engine_variant *)(uintptr_t)&server->tools, "size", NULL, 0, &tools);
+    variant_call((struct engine_variant *)(uintptr_t)&server->offered[OFFER_TOOL], "size", NULL, 0,
+                 &tools);
     json_object_set_new(status, "tools", json_integer(variant_int(&tools)));
     variant_finish(&tools);
     json_object_del(status, "type");
@@ -469,17 +675,21 @@ static bool is_tool_name(const char *name) {
 }
 
 /* Tells the plugin's author, in the editor's log, what nobody could call. */
-static bool can_register(const struct engine_variant *name, struct engine_variant *callable) {
+static bool can_register(const struct engine_variant *name, struct engine_variant *callable,
+                         const char *method, enum offer_kind kind) {
     char text[256], *shown = variant_text(name);
     text[0] = 0;
-    if (!is_tool_name(shown))
+    if ((kind == OFFER_TOOL || kind == OFFER_PROMPT) && !is_tool_name(shown))
         snprintf(text, sizeof text,
-                 "TetherServer.register_tool: '%.100s' cannot be the name of a tool; it takes "
+                 "TetherServer.%s: '%.100s' cannot be the name of a %s; it takes "
                  "letters, digits, '_', '-' and '.', 128 at most",
-                 shown);
+                 method, shown, kind == OFFER_TOOL ? "tool" : "prompt");
+    else if (!strstr(shown, "://") && (kind == OFFER_RESOURCE || kind == OFFER_TEMPLATE))
+        snprintf(text, sizeof text, "TetherServer.%s: '%.100s' is no URI, as 'mine://scores' is",
+                 method, shown);
     else if (!variant_says(callable, "is_valid"))
         snprintf(text, sizeof text,
-                 "TetherServer.register_tool: what '%.100s' shall call is not there (any more)",
+                 "TetherServer.%s: what '%.100s' shall call is not there (any more)", method,
                  shown);
     if (text[0])
         engine.print_error(text, __func__, __FILE__, __LINE__, true);
@@ -487,18 +697,18 @@ static bool can_register(const struct engine_variant *name, struct engine_varian
     return !text[0];
 }
 
-static void run_register_tool(const struct class_call *call) {
+static void set_offer(const struct class_call *call, enum offer_kind kind) {
     struct tether_server *server = call->self;
     struct engine_variant name, pair, parts[2];
     GDExtensionBool valid;
     variant_init_native(&name, STRING, call->arguments[0]);
     variant_init_native(&parts[0], DICTIONARY, call->arguments[1]);
     variant_init_native(&parts[1], CALLABLE, call->arguments[2]);
-    if (can_register(&name, &parts[1])) {
+    if (can_register(&name, &parts[1], call->method->name, kind)) {
         variant_init_empty(&pair, GDEXTENSION_VARIANT_TYPE_ARRAY);
         variant_call(&pair, "append", &parts[0], 1, NULL);
         variant_call(&pair, "append", &parts[1], 1, NULL);
-        engine.variant_set(&server->tools, &name, &pair, &valid);
+        engine.variant_set(&server->offered[kind], &name, &pair, &valid);
         note_tools_changed();
         variant_finish(&pair);
     }
@@ -507,13 +717,123 @@ static void run_register_tool(const struct class_call *call) {
     variant_finish(&name);
 }
 
-static void run_unregister_tool(const struct class_call *call) {
+static void erase_offer(const struct class_call *call, enum offer_kind kind) {
     struct tether_server *server = call->self;
     struct engine_variant name;
     variant_init_native(&name, STRING, call->arguments[0]);
-    variant_call(&server->tools, "erase", &name, 1, NULL);
+    variant_call(&server->offered[kind], "erase", &name, 1, NULL);
     note_tools_changed();
     variant_finish(&name);
+}
+
+static void run_register_tool(const struct class_call *call) {
+    set_offer(call, OFFER_TOOL);
+}
+
+static void run_unregister_tool(const struct class_call *call) {
+    erase_offer(call, OFFER_TOOL);
+}
+
+static void run_register_resource(const struct class_call *call) {
+    set_offer(call, OFFER_RESOURCE);
+}
+
+static void run_unregister_resource(const struct class_call *call) {
+    erase_offer(call, OFFER_RESOURCE);
+}
+
+static void run_register_resource_template(const struct class_call *call) {
+    set_offer(call, OFFER_TEMPLATE);
+}
+
+static void run_unregister_resource_template(const struct class_call *call) {
+    erase_offer(call, OFFER_TEMPLATE);
+}
+
+static void run_register_prompt(const struct class_call *call) {
+    set_offer(call, OFFER_PROMPT);
+}
+
+static void run_unregister_prompt(const struct class_call *call) {
+    erase_offer(call, OFFER_PROMPT);
+}
+
+/* ---- talking to clients ---- */
+
+static struct tether_server *bridged_server(void) {
+    struct tether_server *server = servers;
+    while (server && !(server->client && server->is_bridged))
+        server = server->next;
+    return server;
+}
+
+/* Takes the reference; what nobody hears is dropped. */
+static bool say(json_t *message) {
+    struct tether_server *server = bridged_server();
+    json_object_set_new(message, "jsonrpc", json_string("2.0"));
+    if (server)
+        order(server, (struct mailbox_command){.kind = COMMAND_SAY, .json = message});
+    else
+        json_decref(message);
+    return server != NULL;
+}
+
+/* An argument of any type as JSON. */
+static json_t *argument_json(const struct class_call *call, uint32_t i) {
+    struct engine_variant value;
+    json_t *json;
+    if (call->method->arguments[i].type == ANYTHING)
+        return variant_json(call->arguments[i]);
+    variant_init_native(&value, call->method->arguments[i].type, call->arguments[i]);
+    json = variant_json(&value);
+    variant_finish(&value);
+    return json;
+}
+
+static void run_get_call(const struct class_call *call) {
+    return_json(call->result, DICTIONARY, current_call ? json_incref(current_call) : json_object());
+}
+
+static void run_send_progress(const struct class_call *call) {
+    say(json_pack("{s:s, s:{s:o, s:o, s:o, s:o}}", "method", "notifications/progress", "params",
+                  "call", argument_json(call, 0), "progress", argument_json(call, 1), "total",
+                  argument_json(call, 2), "message", argument_json(call, 3)));
+}
+
+static void run_send_log(const struct class_call *call) {
+    json_t *parameters = json_pack("{s:o, s:o, s:o}", "level", argument_json(call, 1), "data",
+                                   argument_json(call, 2), "logger", argument_json(call, 3));
+    if (*(const int64_t *)call->arguments[0] > 0)
+        json_object_set_new(parameters, "call", argument_json(call, 0));
+    say(json_pack("{s:s, s:o}", "method", "notifications/message", "params", parameters));
+}
+
+static void run_resource_changed(const struct class_call *call) {
+    say(json_pack("{s:s, s:{s:o}}", "method", "notifications/resources/updated", "params", "uri",
+                  argument_json(call, 0)));
+}
+
+/* Takes the reference of the parameters. */
+static void ask(const struct class_call *call, const char *method, json_t *parameters) {
+    struct tether_server *server = call->self;
+    struct engine_variant signal;
+    int64_t number = questions_ask(server->object, &signal);
+    json_object_set_new(parameters, "call", argument_json(call, 0));
+    if (!say(json_pack("{s:I, s:s, s:o}", "id", (json_int_t)number, "method", method, "params",
+                       parameters)))
+        server->question_lost = number;
+    variant_assign_native(call->result, AWAITED, &signal);
+    variant_finish(&signal);
+}
+
+static void run_ask_user(const struct class_call *call) {
+    ask(call, "elicitation/create",
+        json_pack("{s:o, s:o}", "message", argument_json(call, 1), "requestedSchema",
+                  argument_json(call, 2)));
+}
+
+static void run_ask_model(const struct class_call *call) {
+    ask(call, "sampling/createMessage", argument_json(call, 1));
 }
 
 static void run_mark_active(const struct class_call *call) {
@@ -546,6 +866,8 @@ static void server_finish(void *self) {
     if (*link)
         *link = server->next;
     note_tools_changed();
+    questions_forget(server->object);
+    tool_calls_clear(&server->calls);
     part(server);
     json_decref(server->log);
     json_decref(server->status);
@@ -582,6 +904,28 @@ static const struct class_method methods[] = {
     {"register_tool", run_register_tool, .argument_count = 3,
      .arguments = {{"name", STRING}, {"schema", DICTIONARY}, {"callable", CALLABLE}}},
     {"unregister_tool", run_unregister_tool, .argument_count = 1, .arguments = {{"name", STRING}}},
+    {"register_resource", run_register_resource, .argument_count = 3,
+     .arguments = {{"uri", STRING}, {"schema", DICTIONARY}, {"callable", CALLABLE}}},
+    {"unregister_resource", run_unregister_resource, .argument_count = 1,
+     .arguments = {{"uri", STRING}}},
+    {"register_resource_template", run_register_resource_template, .argument_count = 3,
+     .arguments = {{"uri_template", STRING}, {"schema", DICTIONARY}, {"callable", CALLABLE}}},
+    {"unregister_resource_template", run_unregister_resource_template, .argument_count = 1,
+     .arguments = {{"uri_template", STRING}}},
+    {"register_prompt", run_register_prompt, .argument_count = 3,
+     .arguments = {{"name", STRING}, {"schema", DICTIONARY}, {"callable", CALLABLE}}},
+    {"unregister_prompt", run_unregister_prompt, .argument_count = 1,
+     .arguments = {{"name", STRING}}},
+    {"resource_changed", run_resource_changed, .argument_count = 1, .arguments = {{"uri", STRING}}},
+    {"get_call", run_get_call, .result = DICTIONARY, .is_const = true},
+    {"send_progress", run_send_progress, .argument_count = 4,
+     .arguments = {{"call", INT}, {"progress", FLOAT}, {"total", FLOAT}, {"message", STRING}}},
+    {"send_log", run_send_log, .argument_count = 4,
+     .arguments = {{"call", INT}, {"level", STRING}, {"data", ANYTHING}, {"logger", STRING}}},
+    {"ask_user", run_ask_user, .result = AWAITED, .argument_count = 3,
+     .arguments = {{"call", INT}, {"message", STRING}, {"schema", DICTIONARY}}},
+    {"ask_model", run_ask_model, .result = AWAITED, .argument_count = 2,
+     .arguments = {{"call", INT}, {"parameters", DICTIONARY}}},
     {"mark_active", run_mark_active, .argument_count = 0},
     {"_tool_finished", run_tool_finished, .argument_count = 2,
      .arguments = {{"value", ANYTHING}, {"ticket", INT}}},
@@ -590,8 +934,15 @@ static const struct class_method methods[] = {
 
 #define PROPERTY(member) #member, .offset = offsetof(struct tether_server, properties.member)
 
+#define OFFERED(name, kind)                                                                        \
+    name, DICTIONARY, .is_hidden = true,                                                           \
+                      .offset = offsetof(struct tether_server, offered) +                          \
+                                (kind) * sizeof(struct engine_variant),                            \
+                      .changed = tools_changed
+
 static const struct class_property properties[] = {
     {PROPERTY(command), .type = STRINGS},
+    {PROPERTY(transport), .type = STRING, .default_text = "http", .hint = "http,stdio"},
     {PROPERTY(http_port), .type = INT, .default_number = 8000},
     {PROPERTY(ws_port), .type = INT, .default_number = 9500},
     {PROPERTY(ports), .type = STRING, .default_text = "fixed", .hint = "fixed,auto"},
@@ -604,12 +955,19 @@ static const struct class_property properties[] = {
     {PROPERTY(grace_ms), .type = INT},
     {PROPERTY(stop_grace_ms), .type = INT},
     {PROPERTY(idle_limit_ms), .type = INT},
+    {PROPERTY(linger_ms), .type = INT},
     {PROPERTY(hold_ports), .type = BOOL},
     {PROPERTY(keep_on_exit), .type = BOOL},
     {PROPERTY(launcher), .type = STRING},
-    {"tools", DICTIONARY, .is_hidden = true, .offset = offsetof(struct tether_server, tools),
+    {OFFERED("tools", OFFER_TOOL)},
+    {OFFERED("resources", OFFER_RESOURCE)},
+    {OFFERED("resource_templates", OFFER_TEMPLATE)},
+    {OFFERED("prompts", OFFER_PROMPT)},
+    {"profiles", DICTIONARY, .offset = offsetof(struct tether_server, profiles),
      .changed = tools_changed},
     {"instructions", STRING, .offset = offsetof(struct tether_server, instructions),
+     .changed = tools_changed},
+    {"settling", BOOL, .is_hidden = true, .offset = offsetof(struct tether_server, settling),
      .changed = tools_changed},
     {"active", BOOL, .offset = offsetof(struct tether_server, active), .changed = active_changed},
 };
@@ -621,6 +979,7 @@ static const struct class_signal signals[] = {
     {"log_line", 2, {{"stream", STRING}, {"line", STRING}}},
     {"adopted", 1, {{"daemon_pid", INT}}},
     {"failed", 2, {{"code", INT}, {"message", STRING}}},
+    {"call_cancelled", 1, {{"call", INT}}},
 };
 
 const struct class_description tether_server_class = {

@@ -5,70 +5,9 @@
 
 #include "protocol/message.h"
 #include "session/bridge.h"
+#include "session/json_text.h"
 
 enum { CONNECT_ONE_SHOT = 4 };
-
-/* ---- what is offered ---- */
-
-/* A tool in MCP's terms. A schema without any of its keys is that of the arguments itself. */
-static json_t *tool_json(const char *name, const json_t *schema) {
-    static const char *const keys[] = {"title",        "description", "inputSchema",
-                                       "outputSchema", "annotations", "icons"};
-    json_t *tool = json_pack("{s:s}", "name", name);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (json_object_get(schema, keys[i]))
-            json_object_set(tool, keys[i], json_object_get(schema, keys[i]));
-    if (json_object_size(tool) == 1 && json_object_get(schema, "type"))
-        json_object_set_new(tool, "inputSchema", json_copy((json_t *)(uintptr_t)schema));
-    if (!json_object_get(tool, "inputSchema"))
-        json_object_set_new(tool, "inputSchema", json_pack("{s:s}", "type", "object"));
-    return tool;
-}
-
-struct listing {
-    const struct engine_variant *tools;
-    json_t *list;
-};
-
-/* The schema and the callable that are registered under a name; false if there are none. */
-static bool init_tool(const struct engine_variant *tools, const char *name,
-                      struct engine_variant *schema, struct engine_variant *callable) {
-    struct engine_variant pair, at;
-    GDExtensionBool valid = false;
-    variant_init_member(&pair, tools, name);
-    variant_init_int(&at, 0);
-    engine.variant_get(&pair, &at, schema, &valid);
-    variant_finish(&at);
-    variant_init_int(&at, 1);
-    engine.variant_get(&pair, &at, callable, &valid);
-    variant_finish(&at);
-    variant_finish(&pair);
-    if (!valid) {
-        variant_finish(schema);
-        variant_finish(callable);
-    }
-    return valid;
-}
-
-static void add_tool(const struct engine_variant *key, void *context) {
-    const struct listing *listing = context;
-    struct engine_variant schema, callable;
-    char *name = variant_text(key);
-    if (init_tool(listing->tools, name, &schema, &callable)) {
-        json_t *json = variant_json(&schema);
-        json_array_append_new(listing->list, tool_json(name, json));
-        json_decref(json);
-        variant_finish(&schema);
-        variant_finish(&callable);
-    }
-    free(name);
-}
-
-json_t *tool_calls_registration(const struct engine_variant *tools) {
-    struct listing listing = {tools, json_array()};
-    variant_each(tools, add_tool, &listing);
-    return json_pack("{s:o}", "tools", listing.list);
-}
 
 /* ---- results ---- */
 
@@ -76,51 +15,133 @@ static json_t *text_result(const char *text) {
     return json_pack("{s:[{s:s, s:s}]}", "content", "type", "text", "text", text);
 }
 
-static json_t *structured_result(json_t *value) {
-    /* The text is for reading: 0.1, not 0.10000000000000001. The structure has every digit. */
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+/* Only who says by an outputSchema what it is gets the value itself, too: clients that find it
+ * there give it to the model in place of the text. */
+static json_t *value_result(json_t *value, bool is_structured) {
+    char *text = json_text(value);
     json_t *result = text_result(text ? text : "null");
-    if (json_is_object(value))
+    if (is_structured && json_is_object(value))
         json_object_set(result, "structuredContent", value);
     free(text);
     return result;
 }
 
-/* Takes the reference. */
-static json_t *result_of(json_t *value) {
-    json_t *result;
-    if (json_is_array(json_object_get(value, "content")))
-        return value;
+/* A text in the content may be any value: then it becomes JSON. */
+static void write_texts(json_t *content) {
+    json_t *block;
+    size_t i;
+    json_array_foreach(content, i, block) {
+        json_t *value = json_object_get(block, "text");
+        char *text = value && !json_is_string(value) ? json_text(value) : NULL;
+        if (text)
+            json_object_set_new(block, "text", json_string(text));
+        free(text);
+    }
+}
+
+static json_t *tool_result(json_t *value, bool is_structured) {
+    if (json_is_array(json_object_get(value, "content"))) {
+        write_texts(json_object_get(value, "content"));
+        return json_incref(value);
+    }
     if (json_is_string(value) && json_string_length(value) > 0)
-        result = text_result(json_string_value(value));
-    else if (json_is_string(json_object_get(value, "error")))
-        result = bridge_failure(message_text(value, "error"));
-    else if (json_is_null(value) ||
-             json_is_string(value)) /* "": a script error ends a function so */
-        result = text_result("Done. (The tool returned nothing; if it failed, the editor's log "
-                             "says why.)");
-    else
-        result = structured_result(value);
-    json_decref(value);
+        return text_result(json_string_value(value));
+    if (json_is_string(json_object_get(value, "error")))
+        return bridge_failure(message_text(value, "error"));
+    if (json_is_null(value) || json_is_string(value)) /* "": a script error ends a function so */
+        return text_result("Done. (The tool returned nothing; if it failed, the editor's log "
+                           "says why.)");
+    return value_result(value, is_structured);
+}
+
+/* A value as the text of a resource or of a prompt: as it is, or as JSON. */
+static json_t *value_text(json_t *value) {
+    char *text = json_is_string(value) ? NULL : json_text(value);
+    json_t *result = text ? json_string(text) : json_incref(value);
+    free(text);
     return result;
+}
+
+static json_t *resource_result(json_t *value, const struct call_about *about) {
+    if (json_is_array(json_object_get(value, "contents")))
+        return json_incref(value);
+    return json_pack("{s:[{s:O, s:O*, s:o}]}", "contents", "uri", about->uri, "mimeType",
+                     about->mime_type, "text", value_text(value));
+}
+
+static json_t *prompt_result(json_t *value) {
+    if (json_is_array(json_object_get(value, "messages")))
+        return json_incref(value);
+    return json_pack("{s:[{s:s, s:{s:s, s:o}}]}", "messages", "role", "user", "content", "type",
+                     "text", "text", value_text(value));
+}
+
+enum { COMPLETIONS_MOST = 100 }; /* of the protocol */
+
+static json_t *completion_result(json_t *value) {
+    json_t *values = json_array(), *text;
+    size_t i;
+    json_array_foreach(value, i,
+                       text) if (json_is_string(text) && json_array_size(values) < COMPLETIONS_MOST)
+        json_array_append(values, text);
+    return json_pack("{s:{s:o, s:I, s:b}}", "completion", "values", values, "total",
+                     (json_int_t)json_array_size(value), "hasMore",
+                     json_array_size(value) > COMPLETIONS_MOST);
+}
+
+/* Takes the reference of the value, and ends what the call is about. */
+static json_t *result_of(json_t *value, struct call_about *about) {
+    json_t *result;
+    if (about->what == CALL_TOOL)
+        result = tool_result(value, about->is_structured);
+    else if (json_is_string(json_object_get(value, "error")))
+        result = bridge_error(message_text(value, "error"));
+    else if (about->what == CALL_RESOURCE)
+        result = resource_result(value, about);
+    else
+        result = about->what == CALL_PROMPT ? prompt_result(value) : completion_result(value);
+    json_decref(value);
+    call_about_finish(about);
+    return result;
+}
+
+void call_about_finish(struct call_about *about) {
+    json_decref(about->uri);
+    json_decref(about->mime_type);
+    *about = (struct call_about){0};
+}
+
+static void forget(struct tool_calls *calls, size_t i) {
+    call_about_finish(&calls->running[i].about);
+    calls->running[i] = calls->running[--calls->count];
 }
 
 json_t *tool_calls_finish(struct tool_calls *calls, int64_t ticket,
                           const struct engine_variant *value, int64_t *call) {
     for (size_t i = 0; i < calls->count; i++) {
         if (calls->running[i].ticket == ticket) {
+            json_t *result = result_of(variant_json(value), &calls->running[i].about);
             *call = calls->running[i].call;
-            calls->running[i] = calls->running[--calls->count];
-            return result_of(variant_json(value));
+            forget(calls, i);
+            return result;
         }
     }
     return NULL;
 }
 
-void tool_calls_cancel(struct tool_calls *calls, int64_t call) {
-    for (size_t i = 0; i < calls->count; i++)
-        if (calls->running[i].call == call)
-            calls->running[i] = calls->running[--calls->count];
+bool tool_calls_cancel(struct tool_calls *calls, int64_t call) {
+    for (size_t i = 0; i < calls->count; i++) {
+        if (calls->running[i].call == call) {
+            forget(calls, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+void tool_calls_clear(struct tool_calls *calls) {
+    while (calls->count > 0)
+        forget(calls, calls->count - 1);
 }
 
 /* ---- calls ---- */
@@ -160,44 +181,38 @@ static void await_value(const struct engine_variant *self, int64_t ticket,
     variant_finish(&number);
 }
 
+/* Takes over `about`. */
+static json_t *refusal(struct call_about *about, const char *text) {
+    bool is_tool = about->what == CALL_TOOL;
+    call_about_finish(about);
+    return is_tool ? bridge_failure(text) : bridge_error(text);
+}
+
 static json_t *finish_call(struct tool_calls *calls, const struct engine_variant *self,
-                           int64_t call, struct engine_variant *value) {
+                           int64_t call, struct engine_variant *value, struct call_about *about) {
     if (!is_coroutine(value))
-        return result_of(variant_json(value));
+        return result_of(variant_json(value), about);
     if (calls->count == TOOL_CALLS_MOST)
-        return bridge_failure("Too many calls are under way in this editor; try again later.");
+        return refusal(about, "Too many calls are under way in this editor; try again later.");
     calls->running[calls->count].ticket = ++calls->last_ticket;
+    calls->running[calls->count].about = *about;
     calls->running[calls->count++].call = call;
     await_value(self, calls->last_ticket, value);
     return NULL;
 }
 
-static json_t *call_tool(struct tool_calls *calls, const struct engine_variant *self, int64_t call,
-                         struct engine_variant *callable, const json_t *arguments) {
-    struct engine_variant dictionary, value;
-    json_t *none = arguments ? NULL : json_object(), *result;
+json_t *tool_calls_run(struct tool_calls *calls, const struct engine_variant *self, int64_t call,
+                       struct engine_variant *callable, const struct engine_variant *arguments,
+                       int count, struct call_about *about) {
+    struct engine_variant value;
+    json_t *result;
     if (!variant_says(callable, "is_valid"))
-        return bridge_failure("The plugin that offered this tool is gone.");
-    variant_init_json(&dictionary, arguments ? arguments : none);
-    if (variant_call(callable, "call", &dictionary, 1, &value))
-        result = finish_call(calls, self, call, &value);
+        return refusal(about, "The plugin that offered this is gone.");
+    if (variant_call(callable, "call", arguments, count, &value))
+        result = finish_call(calls, self, call, &value, about);
     else
-        result = bridge_failure("The tool could not be called: its callable must take one "
+        result = refusal(about, "The tool could not be called: its callable must take one "
                                 "Dictionary. The editor's log may tell more.");
     variant_finish(&value);
-    variant_finish(&dictionary);
-    json_decref(none);
-    return result;
-}
-
-json_t *tool_calls_run(struct tool_calls *calls, const struct engine_variant *self,
-                       const struct engine_variant *tools, int64_t call, const json_t *parameters) {
-    struct engine_variant schema, callable;
-    json_t *result;
-    if (!init_tool(tools, message_text(parameters, "name"), &schema, &callable))
-        return bridge_failure("This editor has no such tool any more; list the tools again.");
-    result = call_tool(calls, self, call, &callable, json_object_get(parameters, "arguments"));
-    variant_finish(&schema);
-    variant_finish(&callable);
     return result;
 }

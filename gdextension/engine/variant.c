@@ -1,6 +1,7 @@
 #include "variant.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,12 +221,27 @@ struct collecting {
     json_t *into;
     const struct engine_variant *container; /* of keys */
     int depth;
-    size_t *left; /* values that may still come */
+    size_t *left;   /* values that may still come */
+    bool is_single; /* its numbers have 32 bits */
 };
+
+/* What is kept in 32 bits comes with digits that nobody wrote: 0.7 is 0.699999988079071 then. */
+static double shortest_single(double value) {
+    char text[32];
+    for (int digits = 6; digits < 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if ((float)strtod(text, NULL) == (float)value)
+            return strtod(text, NULL);
+    }
+    return value;
+}
 
 static void add_element(const struct engine_variant *element, void *context) {
     const struct collecting *collecting = context;
-    json_array_append_new(collecting->into, to_json(element, collecting->depth, collecting->left));
+    json_t *json = to_json(element, collecting->depth, collecting->left);
+    if (collecting->is_single && json_is_real(json))
+        json_real_set(json, shortest_single(json_real_value(json)));
+    json_array_append_new(collecting->into, json);
 }
 
 static void add_member(const struct engine_variant *key, void *context) {
@@ -260,7 +276,8 @@ static bool is_array(GDExtensionVariantType type) {
 
 static json_t *to_json(const struct engine_variant *variant, int depth, size_t *left) {
     GDExtensionVariantType type = variant_type(variant);
-    struct collecting collecting = {NULL, variant, depth - 1, left};
+    struct collecting collecting = {NULL, variant, depth - 1, left,
+                                    type == GDEXTENSION_VARIANT_TYPE_PACKED_FLOAT32_ARRAY};
     if (type == GDEXTENSION_VARIANT_TYPE_NIL || depth == 0 || *left == 0)
         return json_null();
     --*left;

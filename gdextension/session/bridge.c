@@ -5,6 +5,7 @@
 
 #include <uv.h>
 
+#include "json_text.h"
 #include "os/os.h"
 #include "protocol/message.h"
 #include "protocol/version.h"
@@ -21,6 +22,7 @@ enum {
 struct waiting {
     int64_t call;
     uint64_t deadline; /* in the loop's time */
+    bool is_tool;
 };
 
 struct bridge {
@@ -43,7 +45,7 @@ struct bridge {
 
 /* UV_EINVAL: this is nothing that can be said; else as websocket_stream_send. */
 static int say(struct bridge *bridge, json_t *message) {
-    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    char *text = json_text(message);
     int rc = text ? UV_ENOTCONN : UV_EINVAL;
     if (text && bridge->is_in_use)
         rc = websocket_stream_send(&bridge->client.stream, text, strlen(text));
@@ -87,8 +89,21 @@ static void forget_waiting(struct bridge *bridge, int64_t call) {
 }
 
 static int say_result(struct bridge *bridge, int64_t call, json_t *result) {
+    json_t *error = json_object_get(json_object_get(result, "error"), "code");
+    if (error) {
+        json_object_set_new(result, "jsonrpc", json_string("2.0"));
+        json_object_set_new(result, "id", json_integer(call));
+        return say(bridge, result);
+    }
     return say(bridge, json_pack("{s:s, s:I, s:o}", "jsonrpc", "2.0", "id", (json_int_t)call,
                                  "result", result));
+}
+
+void bridge_say(struct bridge *bridge, json_t *message) {
+    if (bridge->is_welcome)
+        say(bridge, message);
+    else
+        json_decref(message);
 }
 
 /* Whoever called gets an answer, also in place of one that cannot be sent. */
@@ -108,6 +123,14 @@ json_t *bridge_failure(const char *text) {
                      1);
 }
 
+json_t *bridge_error(const char *text) {
+    return json_pack("{s:{s:i, s:s}}", "error", "code", -32603, "message", text);
+}
+
+static json_t *refusal(bool is_tool, const char *text) {
+    return is_tool ? bridge_failure(text) : bridge_error(text);
+}
+
 /* ---- calls that nobody takes up ---- */
 
 static void watch_waiting(struct bridge *bridge);
@@ -116,12 +139,14 @@ static void on_busy(uv_timer_t *timer) {
     struct bridge *bridge = timer->data;
     while (bridge->waiting_count > 0 && bridge->waiting[0].deadline <= uv_now(bridge->loop)) {
         int64_t call = bridge->waiting[0].call;
+        bool is_tool = bridge->waiting[0].is_tool;
         forget_waiting(bridge, call);
         if (mailbox_withdraw_call(bridge->mailbox, call))
             bridge_answer(bridge, call,
-                          bridge_failure("The editor is busy: it has not run a frame for 5 seconds "
-                                         "(an import, a long script, or a dialog of the system). "
-                                         "Nothing was done; try again in a moment."));
+                          refusal(is_tool,
+                                  "The editor is busy: it has not run a frame for 5 seconds "
+                                  "(an import, a long script, or a dialog of the system). "
+                                  "Nothing was done; try again in a moment."));
     }
     watch_waiting(bridge);
 }
@@ -141,21 +166,39 @@ static json_t *take_member(json_t *message, const char *key) {
     return member;
 }
 
-static void take_call(struct bridge *bridge, int64_t call, json_t *parameters) {
+static void take_call(struct bridge *bridge, const char *method, int64_t call, json_t *parameters) {
+    bool is_tool = strcmp(method, "tools/call") == 0;
     if (bridge->waiting_count == CALLS_MOST) {
         json_decref(parameters);
-        bridge_answer(bridge, call,
-                      bridge_failure("The editor has too many calls to answer; try again later."));
+        bridge_answer(
+            bridge, call,
+            refusal(is_tool, "The editor has too many calls to answer; try again later."));
         return;
     }
     bridge->waiting[bridge->waiting_count++] =
-        (struct waiting){call, uv_now(bridge->loop) + BUSY_MS};
+        (struct waiting){call, uv_now(bridge->loop) + BUSY_MS, is_tool};
     if (bridge->waiting_count == 1)
         watch_waiting(bridge);
-    mailbox_tell(bridge->mailbox, CONTROL_CALL, NULL, call, parameters);
+    mailbox_tell(bridge->mailbox, CONTROL_CALL, method, call, parameters);
 }
 
 /* ---- hearing ---- */
+
+/* What an editor is asked for a client. */
+static bool is_call(const char *method) {
+    static const char *const methods[] = {"tools/call", "resources/read", "prompts/get",
+                                          "completion/complete"};
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (strcmp(method, methods[i]) == 0)
+            return true;
+    return false;
+}
+
+/* All changes of resources are told anyway, whoever listens. */
+static bool is_subscription(const char *method) {
+    return strcmp(method, "resources/subscribe") == 0 ||
+           strcmp(method, "resources/unsubscribe") == 0;
+}
 
 static void on_welcome(struct bridge *bridge) {
     bridge->is_welcome = true;
@@ -171,16 +214,20 @@ static void on_message(void *context, struct websocket_client *client, char *tex
     const char *method = message_text(message, "method");
     int64_t id = message_number(message, "id", -1);
     (void)client;
-    if (strcmp(method, "tools/call") == 0 && id >= 0)
-        take_call(bridge, id, take_member(message, "params"));
+    if (is_call(method) && id >= 0)
+        take_call(bridge, method, id, take_member(message, "params"));
+    else if (is_subscription(method) && id >= 0)
+        say_result(bridge, id, json_object());
     else if (strcmp(method, "notifications/cancelled") == 0)
         mailbox_tell(bridge->mailbox, CONTROL_CANCELLED, NULL,
                      message_number(json_object_get(message, "params"), "call", 0), NULL);
     else if (method[0] && id >= 0)
         say(bridge, json_pack("{s:s, s:I, s:{s:i, s:s+}}", "jsonrpc", "2.0", "id", (json_int_t)id,
                               "error", "code", -32601, "message", "this editor has no ", method));
+    else if (!method[0] && id > 0) /* 0 is hello */
+        mailbox_tell(bridge->mailbox, CONTROL_ANSWERED, NULL, id, json_incref(message));
     else if (!method[0] && json_object_get(message, "result"))
-        on_welcome(bridge); /* hello is all that we ever ask */
+        on_welcome(bridge);
     json_decref(message);
 }
 

@@ -27,14 +27,19 @@ void bridge_offer(struct bridge *bridge, json_t *registration);
 /* The user works in this editor now. */
 void bridge_activate(struct bridge *bridge);
 
-/* Answers a call with its result: takes the reference. */
+/* Answers a call with its result, or a bridge_error: takes the reference. */
 void bridge_answer(struct bridge *bridge, int64_t call, json_t *result);
 
 /* Ends the connection and the bridge, which is freed once the loop has let go of it. Also accepts
  * NULL. */
 void bridge_destroy(struct bridge *bridge);
 
-/* A result that says what went wrong. */
+/* Says a notification or a request, whose answer comes as CONTROL_ANSWERED: takes the reference. */
+void bridge_say(struct bridge *bridge, json_t *message);
+
+/* A result of a tool that says what went wrong, and the error that any other call is answered with.
+ */
 json_t *bridge_failure(const char *text);
+json_t *bridge_error(const char *text);
 
 #endif

@@ -418,6 +418,9 @@ static void obey(struct control_client *client, struct mailbox_command *command)
     case COMMAND_ANSWER:
         bridge_answer(client->bridge, command->call, json_incref(command->json));
         break;
+    case COMMAND_SAY:
+        bridge_say(client->bridge, json_incref(command->json));
+        break;
     case COMMAND_ACTIVATE:
         bridge_activate(client->bridge);
         break;

@@ -19,6 +19,7 @@ enum command_kind {
                          it, unless forced */
     COMMAND_OFFER,    /* json: what this editor offers, in the terms of the built-in server */
     COMMAND_ANSWER,   /* call, json: its result */
+    COMMAND_SAY,      /* json: a notification, or a request for a client, to the built-in server */
     COMMAND_ACTIVATE, /* the user works in this editor now */
     COMMAND_LEAVE,    /* reason, hurry. The last word; if hurried, what is still under way is given
                          up. The thread then ends by itself */
@@ -37,13 +38,14 @@ struct mailbox_command {
 void command_free(struct mailbox_command *command);
 
 enum control_event_kind {
-    CONTROL_STATE,     /* text: the client's state; json: the daemon's state, or NULL: as before */
-    CONTROL_LOG,       /* text: a line; stream: of which stream */
-    CONTROL_ADOPTED,   /* number: pid of the daemon that was running already */
-    CONTROL_FAILED,    /* number: code; text: why; json: what launch said, or NULL */
-    CONTROL_REFUSED,   /* text: why a stop or restart was not carried out */
-    CONTROL_BRIDGE,    /* text: "connected" or "off", the way to the built-in server's clients */
-    CONTROL_CALL,      /* number: of the call; json: its parameters. To be answered */
+    CONTROL_STATE,   /* text: the client's state; json: the daemon's state, or NULL: as before */
+    CONTROL_LOG,     /* text: a line; stream: of which stream */
+    CONTROL_ADOPTED, /* number: pid of the daemon that was running already */
+    CONTROL_FAILED,  /* number: code; text: why; json: what launch said, or NULL */
+    CONTROL_REFUSED, /* text: why a stop or restart was not carried out */
+    CONTROL_BRIDGE,  /* text: "connected" or "off", the way to the built-in server's clients */
+    CONTROL_CALL, /* number: of the call; text: its method; json: its parameters. To be answered */
+    CONTROL_ANSWERED,  /* number: of a request of ours; json: the answer to it */
     CONTROL_CANCELLED, /* number: of a call whose answer nobody waits for any more */
     CONTROL_NOTHING,   /* it was taken back */
 };
