@@ -23,6 +23,8 @@ const HEARD: Dictionary[StringName, StringName] = {&"state_changed": &"_on_state
 
 ## Kept untyped: the library that has the class may be missing.
 var server: RefCounted
+## What has registered the tools, or null.
+var tools: RefCounted
 
 var _given: Dictionary[String, Variant] = {} # the settings for the next launch
 var _applied: Dictionary[String, Variant] = {} # those of the last one
@@ -139,10 +141,11 @@ func get_launcher_path() -> String:
 	var configured: String = server.get("launcher")
 	if configured:
 		return configured
-	var folder: String = "res://addons/tether/bin"
-	for file: String in DirAccess.get_files_at(folder):
-		if file.begins_with("tether." + OS.get_name().to_lower()):
-			return ProjectSettings.globalize_path(folder.path_join(file))
+	var processor: String = Engine.get_architecture_name()
+	for ending: String in [".%s" % processor, ".%s.exe" % processor, ""]: # without: for all processors
+		var path: String = "res://addons/tether/bin/tether." + OS.get_name().to_lower() + ending
+		if FileAccess.file_exists(path):
+			return ProjectSettings.globalize_path(path)
 	return ""
 
 
@@ -160,10 +163,32 @@ func get_other_editors() -> PackedStringArray:
 	return Words.other_editors(get_status(), OS.get_process_id())
 
 
+## The tools, or null: another server has no use for them, and they are loaded on a thread.
+func get_toolbox() -> RefCounted:
+	return tools.call("get_toolbox") if tools != null else null
+
+
+## What AI clients have done in this editor, or null.
+func get_journal() -> RefCounted:
+	return get_toolbox().get("journal") if get_toolbox() != null else null
+
+
+## What the user is asked before a tool is called, or null.
+func get_approvals() -> RefCounted:
+	return get_toolbox().get("approvals") if get_toolbox() != null else null
+
+
+## Takes back what a call of the journal did; in words why not, or "".
+func undo_call(entry: Dictionary) -> String:
+	return get_toolbox().call("undo_call", entry) if get_toolbox() != null else "The tools are not there."
+
+
 func _give_settings() -> void:
 	_warnings.clear()
 	_given = Settings.read(_warnings)
 	Settings.apply(_given, server)
+	if tools == null and is_built_in(): # they are loaded while it is launched; what other plugins offer comes before
+		server.set("settling", true)
 	for warning: String in _warnings:
 		push_warning("Tether: ", Words.text(warning))
 

@@ -13,10 +13,12 @@ const TetherControl: GDScript = preload("control.gd")
 const Dock: GDScript = preload("dock/dock.gd")
 
 const TOOLS: String = "res://addons/tether/tools/registry.gd"
+const QUESTIONS: String = "res://addons/tether/dock/question_panel.gd"
 
 var _control: TetherControl
 var _dock: Dock
 var _tools: RefCounted
+var _questions: Control # null until the user is asked something
 
 
 func _enter_tree() -> void:
@@ -43,6 +45,15 @@ func _exit_tree() -> void:
 	_control.release()
 	_control.queue_free()
 	_control = null
+
+
+## Who enables the plugin for the first time in a project has a client to connect. That it was so is kept
+## where the engine keeps what it knows of a project and a user, outside of what they share.
+func _enable_plugin() -> void:
+	var personal: EditorSettings = EditorInterface.get_editor_settings()
+	if _dock != null and not personal.get_project_metadata("tether", "welcomed", false):
+		personal.set_project_metadata("tether", "welcomed", true)
+		_dock.welcome.call_deferred(self)
 
 
 func _disable_plugin() -> void:
@@ -80,13 +91,36 @@ func _on_launching() -> void:
 		_take_back_tools()
 	elif _tools == null and ResourceLoader.exists(TOOLS):
 		_tools = (load(TOOLS) as GDScript).new()
+		_tools.connect(&"ready", _on_tools_ready)
 		_tools.call("attach", self, _control.server)
+		_control.tools = _tools
+
+
+func _on_tools_ready() -> void:
+	_control.server.set("settling", false)
+	_control.changed.emit() # the dock shows them
+	if DisplayServer.get_name() != "headless" and _control.get_approvals() != null:
+		var approvals: RefCounted = _control.get_approvals()
+		approvals.set(&"has_window", true)
+		approvals.connect(&"changed", _on_questions_changed)
+
+
+## The panel is made when it is needed first, and sees to itself from then on.
+func _on_questions_changed() -> void:
+	if _questions == null:
+		_questions = (load(QUESTIONS) as GDScript).new(_control.get_approvals())
+		EditorInterface.get_base_control().add_child(_questions)
 
 
 func _take_back_tools() -> void:
 	if _tools != null:
+		_control.server.set("settling", false)
 		_tools.call("detach")
+		_control.tools = null
 	_tools = null
+	if _questions != null: # after its last question is over
+		_questions.free()
+		_questions = null
 
 
 func _on_needs_user(message: String, severity: EditorToaster.Severity, tooltip: String) -> void:

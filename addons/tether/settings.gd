@@ -10,6 +10,8 @@ extends RefCounted
 ## When the server starts: with the editor, or when somebody asks for it.
 enum Autostart { WITH_THE_EDITOR, ON_DEMAND }
 
+const Switches: GDScript = preload("tools/switches.gd")
+
 const PREFIX: String = "tether/server/"
 const MAX_PORT: int = 65535
 const DAY_MS: int = 86400000
@@ -24,6 +26,8 @@ const SHOW_TOASTS: String = "tether/notifications/show_toasts"
 static var server_settings: Array[Dictionary] = [
 	{"name": "command", "default": PackedStringArray(), "basic": true, "property": "command",
 			"variable": "TETHER_COMMAND"},
+	{"name": "transport", "default": "http", "words": ["http", "stdio"], "property": "transport",
+			"variable": "TETHER_TRANSPORT"},
 	{"name": "http_port", "default": 8000, "least": 1, "most": MAX_PORT, "basic": true,
 			"property": "http_port", "variable": "TETHER_HTTP_PORT"},
 	{"name": "ws_port", "default": 9500, "least": 0, "most": MAX_PORT, "basic": true,
@@ -49,6 +53,8 @@ static var server_settings: Array[Dictionary] = [
 			"property": "stop_grace_ms", "variable": "TETHER_STOP_GRACE_MS"},
 	{"name": "idle_limit_ms", "default": 0, "least": 0, "most": 30 * DAY_MS,
 			"property": "idle_limit_ms", "variable": "TETHER_IDLE_LIMIT_MS"},
+	{"name": "linger_ms", "default": 0, "least": 0, "most": 30 * DAY_MS,
+			"property": "linger_ms", "variable": "TETHER_LINGER_MS"},
 ]
 
 ## The settings of the user, the same for all projects.
@@ -68,6 +74,13 @@ static func define() -> void:
 		ProjectSettings.set_initial_value(path, _default_of(entry))
 		ProjectSettings.add_property_info(_info(entry, path))
 		ProjectSettings.set_as_basic(path, entry.get("basic", false))
+	for entry: Dictionary in Switches.settings:
+		var path: String = entry["name"]
+		if not ProjectSettings.has_setting(path):
+			ProjectSettings.set_setting(path, entry["default"])
+		ProjectSettings.set_initial_value(path, entry["default"])
+		ProjectSettings.add_property_info(_info(entry, path))
+		ProjectSettings.set_as_basic(path, true)
 
 
 ## Takes away the settings that nobody has changed; the others are the user's.
@@ -76,6 +89,9 @@ static func forget() -> void:
 		var path: String = PREFIX + entry["name"]
 		if ProjectSettings.get_setting(path) == entry["default"]:
 			ProjectSettings.clear(path)
+	for entry: Dictionary in Switches.settings:
+		if ProjectSettings.get_setting(entry["name"] as String) == entry["default"]:
+			ProjectSettings.clear(entry["name"] as String)
 
 
 ## Adds the user's own settings.

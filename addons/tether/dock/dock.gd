@@ -7,6 +7,7 @@ extends ScrollContainer
 
 const TetherControl: GDScript = preload("../control.gd")
 const Settings: GDScript = preload("../settings.gd")
+const ActivityPanel: GDScript = preload("activity_panel.gd")
 const FactsPanel: GDScript = preload("facts_panel.gd")
 const StatusPanel: GDScript = preload("status_panel.gd")
 const TroublePanel: GDScript = preload("trouble_panel.gd")
@@ -14,6 +15,7 @@ const LogRing: GDScript = preload("log_ring.gd")
 const Words: GDScript = preload("status_text.gd")
 const LogPanel: GDScript = preload("log_panel.gd")
 const ClientsPanel: GDScript = preload("clients_panel.gd")
+const ToolsPanel: GDScript = preload("tools_panel.gd")
 
 const TITLE: String = "Tether"
 ## Read as it is: the engine imports no picture of ours, so that it leaves nothing in this folder.
@@ -36,7 +38,10 @@ var _facts: FactsPanel
 var _trouble: TroublePanel
 var _log: LogPanel
 var _clients: ClientsPanel
+var _activity: ActivityPanel
+var _tools: ToolsPanel
 var _tabs: TabContainer
+var _is_welcome: bool = false # the plugin has been enabled for the first time
 
 
 func _init(control: TetherControl) -> void:
@@ -101,6 +106,22 @@ func remove_from(plugin: EditorPlugin) -> void:
 		_frame.queue_free()
 
 
+## Opens the dock on what comes first: connecting a client.
+func welcome(plugin: EditorPlugin) -> void:
+	if _frame == null:
+		plugin.make_bottom_panel_item_visible(self)
+	else:
+		_frame.call(&"make_visible")
+	_is_welcome = true
+	_open_first_tab()
+
+
+## What is open when the dock is seen first.
+func _open_first_tab() -> void:
+	if _is_welcome and _tabs != null:
+		_tabs.current_tab = _tabs.get_tab_idx_from_control(_clients)
+
+
 ## Takes over what the user has changed in the editor settings.
 func apply_personal_settings() -> void:
 	_ring.set_size(Settings.personal(Settings.LINES_KEPT))
@@ -122,6 +143,8 @@ func refresh() -> void:
 	_trouble.refresh()
 	_facts.refresh()
 	_clients.refresh()
+	_activity.refresh()
+	_tools.refresh()
 
 
 func _build() -> void:
@@ -136,6 +159,8 @@ func _build() -> void:
 	_log = LogPanel.new(_ring)
 	_log.set_wrapping(Settings.personal(Settings.WRAP_LINES))
 	_clients = ClientsPanel.new(_control)
+	_activity = ActivityPanel.new(_control)
+	_tools = ToolsPanel.new(_control)
 	for box: BoxContainer in [_columns, _left]:
 		box.add_theme_constant_override(&"separation", roundi(8 * scale))
 	for part: Control in [_status, _trouble, _facts]:
@@ -148,6 +173,10 @@ func _build() -> void:
 	_clients.name = "Connect"
 	_tabs.add_child(_log)
 	_tabs.add_child(_clients)
+	_activity.name = "Activity"
+	_tabs.add_child(_activity)
+	_tools.name = "Tools"
+	_tabs.add_child(_tools)
 	_tabs.size_flags_vertical = Control.SIZE_EXPAND_FILL
 	_tabs.size_flags_stretch_ratio = 1.8
 	_tabs.custom_minimum_size.y = 160 * scale
@@ -156,6 +185,7 @@ func _build() -> void:
 	_columns.add_child(_tabs)
 	_set_wide(size.x >= WIDE * scale)
 	add_child(_columns)
+	_open_first_tab()
 
 
 func _arrange() -> void:

@@ -98,11 +98,11 @@ static func _column(n: Array, from: int) -> Vector4:
 static func shorten(number: float) -> float:
 	if is_nan(number) or is_inf(number):
 		return number
-	if is_zero_approx(number):
+	if number == 0.0:
 		return number
-	var before_point: int = int(floorf(log(absf(number)) / log(10.0))) + 1
-	for digits: int in [6, 7, 8, 9]:
-		var short: float = String.num(number, clampi(digits - before_point, 0, 14)).to_float()
+	var exponent: int = floori(log(absf(number)) / log(10.0))
+	for digits: int in [5, 6, 7, 8]: # behind the point
+		var short: float = ("%.*fe%d" % [digits, number / pow(10.0, exponent), exponent]).to_float()
 		if PackedFloat32Array([short])[0] == PackedFloat32Array([number])[0]:
 			return short
 	return number

@@ -177,6 +177,17 @@ func locked_reason(node: Node) -> String:
 			path_of(node), node.owner.scene_file_path if node.owner != null else "another scene"]
 
 
+## The titles of the tabs of scenes with unsaved changes; the engine tells it nowhere else.
+func unsaved_scenes() -> Array[String]:
+	var found: Array[String] = []
+	var tabs: Node = find_control("EditorSceneTabs")
+	for bar: TabBar in tabs.find_children("*", "TabBar", true, false) if tabs != null else []:
+		for index: int in bar.tab_count:
+			if bar.get_tab_title(index).ends_with("(*)"):
+				found.append(bar.get_tab_title(index).trim_suffix("(*)"))
+	return found
+
+
 # ---- undo --------------------------------------------------------------------------------------
 
 
@@ -246,7 +257,7 @@ func writable_path(path: String, problem: Dictionary) -> String:
 
 
 ## A sentence for a path that does not exist, with the names that do.
-func missing_file(path: String) -> String:
+static func missing_file(path: String) -> String:
 	var folder: String = path.get_base_dir()
 	if not DirAccess.dir_exists_absolute(folder):
 		return "There is no folder '%s'." % folder

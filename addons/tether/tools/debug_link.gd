@@ -89,14 +89,12 @@ func move(session_id: int, how: String, limit_msec: int) -> void:
 
 ## Locals, members and globals of a frame as JSON.
 func variables(session_id: int, frame: int) -> Dictionary:
-	var debugger: Node = _link.debugger_of(session_id)
-	debugger.connect(&"debug_data", _on_data)
+	var debugger: Node = _hear(session_id)
 	await _settle(session_id)
 	_announced = -1
 	_link.get_session(session_id).send_message("get_stack_frame_vars", [frame])
 	await _wait(session_id, WAIT_MSEC, _have_all)
-	if is_instance_valid(debugger):
-		debugger.disconnect(&"debug_data", _on_data)
+	_hear_no_more(debugger)
 	var codec: VariantJson = VariantJson.new(null, LONGEST_LIST)
 	var result: Dictionary = {}
 	for variable: Array in _variables:
@@ -120,8 +118,7 @@ func _have_all() -> bool:
 
 ## What an expression is in a frame, {"value": …}, or {"error": text}.
 func evaluate(session_id: int, frame: int, expression: String) -> Dictionary:
-	var debugger: Node = _link.debugger_of(session_id)
-	debugger.connect(&"debug_data", _on_data)
+	var debugger: Node = _hear(session_id)
 	_evaluated = []
 	_error = ""
 	_link.get_session(session_id).send_message("evaluate", [expression, frame])
@@ -129,11 +126,22 @@ func evaluate(session_id: int, frame: int, expression: String) -> Dictionary:
 	# What is wrong with it comes as an error of the game, a little later.
 	if _evaluated.is_empty() or _evaluated[-1] == null:
 		await _wait(session_id, ERROR_MSEC, func() -> bool: return not _error.is_empty())
-	if is_instance_valid(debugger):
-		debugger.disconnect(&"debug_data", _on_data)
+	_hear_no_more(debugger)
 	if _evaluated.is_empty() or not _error.is_empty():
 		return {"error": "It could not be computed. %s" % _error}
 	return {"value": VariantJson.new(null, LONGEST_LIST).encode(_evaluated[-1])}
+
+
+func _hear(session_id: int) -> Node:
+	var debugger: Node = _link.debugger_of(session_id)
+	debugger.connect(&"debug_data", _on_data)
+	return debugger
+
+
+## The debugger may have gone meanwhile.
+func _hear_no_more(debugger: Variant) -> void:
+	if is_instance_valid(debugger):
+		debugger.disconnect(&"debug_data", _on_data)
 
 
 func _on_data(message: String, data: Array) -> void:
@@ -169,19 +177,17 @@ func _wait(session_id: int, limit_msec: int, is_done: Callable) -> void:
 
 ## The functions of scripts that took longest in some seconds, dearest first.
 func profile(session_id: int, seconds: float) -> Array[Dictionary]:
-	var debugger: Node = _link.debugger_of(session_id)
+	var debugger: Node = _hear(session_id)
 	_signatures.clear()
 	_profile.clear()
 	_profiled = 0
 	_is_profiled = false
-	debugger.connect(&"debug_data", _on_data)
 	_link.get_session(session_id).toggle_profiler("servers", true, [FUNCTIONS_MOST, false])
 	await _wait(session_id, int(1000.0 * seconds), func() -> bool: return false)
 	if _link.is_alive(session_id):
 		_link.get_session(session_id).toggle_profiler("servers", false)
 	await _wait(session_id, WAIT_MSEC, func() -> bool: return _is_profiled)
-	if is_instance_valid(debugger):
-		debugger.disconnect(&"debug_data", _on_data)
+	_hear_no_more(debugger)
 	return _functions()
 
 

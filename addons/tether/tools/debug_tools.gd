@@ -22,17 +22,17 @@ func _init(context: Context) -> void:
 func get_tools() -> Array[Dictionary]:
 	return [
 		{"name": "game_debug", "destructive": true, "open_world": true, "while_busy": true, "call": _debug_game,
-				"description": "Debugs the scripts of the running game. 'break' and 'clear' set and remove breakpoints, also before it runs; 'pause', 'continue', 'into', 'over' and 'out' go on and wait until it is held; 'evaluate' computes an expression in a frame. Each tells where the game is held: stack, variables of the frame, breakpoints.",
+				"description": "Debugs the scripts of the running game. 'break' and 'clear' set and remove a breakpoint, also before it runs; 'pause', 'continue', 'into', 'over' and 'out' go on until it is held; 'evaluate' an expression in a frame. Tells where it is held: stack, variables, breakpoints.",
 				"input": GameTools.with_game({
-					"action": Schema.choice("What to do.", ["look", "break", "clear", "pause", "continue", "into", "over", "out", "evaluate"], "look"),
-					"path": Schema.text("For break and clear (all, if not given): the script."),
-					"line": Schema.integer("Its line.", 1, 1 << 20),
-					"frame": Schema.integer("A frame of the stack; 0 is the innermost.", 0, 1000, 0),
-					"expression": Schema.text("For evaluate."),
-					"wait": Schema.integer("For continue: seconds to wait until it is held again.", 0, 60, 0)})},
+					"action": Schema.choice("", ["look", "break", "clear", "pause", "continue", "into", "over", "out", "evaluate"], "look"),
+					"path": Schema.text("Script; clear: all without."),
+					"line": Schema.integer("", 1, Schema.MOST),
+					"frame": Schema.integer("0: innermost.", 0, Schema.MOST, 0),
+					"expression": Schema.text(""),
+					"wait": Schema.integer("continue: seconds", 0, 60, 0)})},
 		{"name": "game_profile", "read": true, "call": _profile,
-				"description": "The script functions of the running game that take longest, over some seconds.",
-				"input": GameTools.with_game({"seconds": Schema.integer("How long to measure.", 1, 60, 3)})},
+				"description": "Which script functions of the running game take the longest time.",
+				"input": GameTools.with_game({"seconds": Schema.integer("", 1, 60, 3)})},
 	]
 
 
@@ -108,6 +108,10 @@ func _look(session: int, frame: int, result: Dictionary) -> Dictionary:
 			return Context.failure("The stack has %d frames, from 0 on." % stack.size())
 	elif not _context.game.is_alive(session):
 		result["running"] = false
+	var late: Dictionary = _context.game.take_late(session)
+	late.erase("picture")
+	if not late.is_empty():
+		result["played"] = late
 	if _context.game.games().size() > 1:
 		result["game"] = session + 1
 	return _with_breakpoints(result)

@@ -24,21 +24,18 @@ func _init(context: Context) -> void:
 func get_tools() -> Array[Dictionary]:
 	return [
 		{"name": "docs_class", "read": true, "call": _class,
-				"description": "What an engine class (or @GDScript, @GlobalScope, Vector2, a script class) is for, and its members.",
-				"input": Schema.object(Schema.paged({"name": Schema.text("The class."),
-					"members": Schema.choice("Which members to list, with their signatures.", ["none", "all"] + KINDS.keys(), "all"),
-					"inherited": Schema.flag("Also members of the classes above.")}, 100), ["name"])},
-		{"name": "docs_method", "read": true, "call": _method,
-				"description": "A method (also signal, constructor, annotation, function of @GDScript or @GlobalScope): signature and explanation.",
-				"input": Schema.object({"class": Schema.text("The class; methods of the classes above are found, too."), "name": Schema.text("The method.")}, ["class", "name"])},
-		{"name": "docs_property", "read": true, "call": _property,
-				"description": "A property, constant, enum value or theme item: type, default and explanation.",
-				"input": Schema.object({"class": Schema.text("The class; what classes above have is found, too."), "name": Schema.text("The property.")}, ["class", "name"])},
+				"description": "What a class of the engine (or @GDScript, @GlobalScope, Vector2, a script class) is for, and its members.",
+				"input": Schema.object(Schema.paged({"name": Schema.text(""),
+					"members": Schema.hidden(Schema.choice("", ["none", "all"] + KINDS.keys(), "all")),
+					"inherited": Schema.hidden(Schema.flag("Also of the classes above."))}, 100), ["name"])},
+		{"name": "docs_member", "read": true, "call": _member,
+				"description": "What a method, function, property, signal, constant or annotation of a class does: signature, default and explanation.",
+				"input": Schema.object({"class": Schema.text(""), "name": Schema.text("")}, ["class", "name"])},
 		{"name": "docs_search", "read": true, "call": _search,
-				"description": "Finds classes and members by words in their names (first) or explanations.",
-				"input": Schema.object(Schema.paged({"text": Schema.text("Words; all must be there."),
-					"kind": Schema.choice("Only these.", ["any", "class"] + KINDS.values(), "any"),
-					"names_only": Schema.flag("Look at names only.")}, 20), ["text"])},
+				"description": "Finds which class, method or property of the engine does something, by words of its name or explanation.",
+				"input": Schema.object(Schema.paged({"text": Schema.text("Words, all there."),
+					"kind": Schema.hidden(Schema.choice("", ["any", "class"] + KINDS.values(), "any")),
+					"names_only": Schema.hidden(Schema.flag(""))}, 20), ["text"])},
 	]
 
 
@@ -121,15 +118,7 @@ func _add_members(entry: Dictionary, wanted: String, lines: Array[String]) -> vo
 				lines.append("%s %s" % [KINDS[kind], _line(kind, member)])
 
 
-func _method(arguments: Dictionary) -> Dictionary:
-	return await _member(arguments, ["methods", "signals", "constructors", "annotations", "operators"])
-
-
-func _property(arguments: Dictionary) -> Dictionary:
-	return await _member(arguments, ["properties", "constants", "theme_properties"])
-
-
-func _member(arguments: Dictionary, kinds: Array[String]) -> Dictionary:
+func _member(arguments: Dictionary) -> Dictionary:
 	var problem: Dictionary = {}
 	var entry: Dictionary = await _entry(arguments["class"], problem)
 	if entry.is_empty():
@@ -137,7 +126,7 @@ func _member(arguments: Dictionary, kinds: Array[String]) -> Dictionary:
 	var names: Array[String] = []
 	while not entry.is_empty():
 		var found: Array[Dictionary] = []
-		for kind: String in kinds:
+		for kind: String in KINDS:
 			for member: Dictionary in entry.get(kind, []):
 				names.append(member["name"])
 				if member["name"] == arguments["name"] or kind == "annotations" and member["name"] == "@" + arguments["name"]:

@@ -16,28 +16,28 @@ func _init(context: Context) -> void:
 func get_tools() -> Array[Dictionary]:
 	return [
 		{"name": "editor_state", "read": true, "call": _state,
-				"description": "What is going on in the Godot editor: open scenes, the edited one, selection, running game, unsaved changes, versions. Ask this first.",
+				"description": "What is going on in the Godot editor: open scenes, selection, running game, unsaved changes, versions. Ask this first.",
 				"input": Schema.object()},
-		{"name": "node_select", "idempotent": true, "call": _select,
-				"description": "Selects nodes of the edited scene (or none), as a click in the scene tree does.",
-				"input": Schema.object({"paths": Schema.texts("Node paths from the scene's root; '.' is the root.")}, ["paths"])},
+		{"name": "node_select", "call": _select,
+				"description": "Selects nodes of the edited scene, or none.",
+				"input": Schema.object({"paths": Schema.texts("")}, ["paths"])},
 		{"name": "editor_screenshot", "read": true, "call": _screenshot,
-				"description": "A picture of the editor's window, its 2D or 3D viewport, or the running game, as PNG.",
+				"description": "A screenshot of the editor, its 2D or 3D viewport, or the running game: see what it looks like.",
 				"input": Schema.object({
-					"target": Schema.choice("What to show.", ["editor", "2d", "3d", "game"], "editor"),
-					"max_size": Schema.integer("Longest side of the picture in pixels; larger ones are scaled down.", 64, 4096, 1024)})},
+					"target": Schema.choice("", ["editor", "2d", "3d", "game"], "editor"),
+					"max_size": Schema.integer("Longest side in pixels", 64, 4096, 1024)})},
 		{"name": "editor_log", "read": true, "call": _log,
-				"description": "Messages, warnings and errors of the editor's process, newest last. The running game's output is in project_output.",
+				"description": "Messages, warnings and errors of the editor itself, newest last; for the game see project_output.",
 				"input": Schema.object({
-					"severity": Schema.choice("The least severity shown.", ["info", "warning", "error"], "info"),
-					"contains": Schema.text("Only entries with this text.", ""),
-					"after": Schema.integer("Only entries after this id (the 'last' of an earlier answer).", 0, 1 << 53, 0),
-					"limit": Schema.integer("At most so many, the newest.", 1, 500, 50)})},
+					"severity": Schema.choice("", ["info", "warning", "error"], "info"),
+					"contains": Schema.text("", ""),
+					"after": Schema.hidden(Schema.integer("'last' of an earlier answer.", 0, 1 << 53, 0)),
+					"limit": Schema.integer("", 1, 500, 50)})},
 		{"name": "editor_undo", "call": _undo,
-				"description": "Undoes the last change that a tool made. One call, one change.",
-				"input": Schema.object({"any": Schema.flag("Also undo a change that the user made.")})},
+				"description": "Undoes the last change that a tool made.",
+				"input": Schema.object({"any": Schema.hidden(Schema.flag("Also a change of the user's."))})},
 		{"name": "editor_redo", "call": _redo,
-				"description": "Makes the change again that was undone last.",
+				"description": "Redoes what was undone last.",
 				"input": Schema.object()},
 	]
 
@@ -60,7 +60,7 @@ func _state(_arguments: Dictionary) -> Dictionary:
 		"project": ProjectSettings.get_setting("application/config/name", ""),
 		"folder": ProjectSettings.globalize_path("res://"),
 		"open_scenes": Array(EditorInterface.get_open_scenes()),
-		"unsaved_scenes": _unsaved(),
+		"unsaved_scenes": _context.unsaved_scenes(),
 		"edited_scene": edited,
 		"selected": selected.slice(0, 50),
 		"playing": playing,
@@ -69,17 +69,6 @@ func _state(_arguments: Dictionary) -> Dictionary:
 	if not busy.is_empty():
 		result["busy"] = busy
 	return result
-
-
-## The titles of the tabs of scenes with unsaved changes; the engine tells it nowhere else.
-func _unsaved() -> Array[String]:
-	var found: Array[String] = []
-	var tabs: Node = _context.find_control("EditorSceneTabs")
-	for bar: TabBar in tabs.find_children("*", "TabBar", true, false) if tabs != null else []:
-		for index: int in bar.tab_count:
-			if bar.get_tab_title(index).ends_with("(*)"):
-				found.append(bar.get_tab_title(index).trim_suffix("(*)"))
-	return found
 
 
 func _select(arguments: Dictionary) -> Dictionary:

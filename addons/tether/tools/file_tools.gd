@@ -3,6 +3,7 @@ extends RefCounted
 ## The tools that look at the project's files and resources.
 
 const Context := preload("context.gd")
+const ImportSettings := preload("import_settings.gd")
 const LoadGuard := preload("load_guard.gd")
 const Schema := preload("schema.gd")
 const Places := preload("places.gd")
@@ -17,6 +18,7 @@ const BINARY: Array[String] = ["png", "jpg", "jpeg", "webp", "ogg", "wav", "mp3"
 		"ctex", "exr", "hdr", "so", "dll", "dylib", "exe", "zip", "pck", "mesh", "material", "fbx", "blend", "ico", "icns", "a", "o"]
 
 var _context: Context
+var _imports: ImportSettings = ImportSettings.new()
 
 
 func _init(context: Context) -> void:
@@ -26,30 +28,30 @@ func _init(context: Context) -> void:
 func get_tools() -> Array[Dictionary]:
 	return [
 		{"name": "file_list", "read": true, "call": _list,
-				"description": "Files of the project, by folder and pattern.",
+				"description": "Lists files of the project, by folder and pattern.",
 				"input": Schema.object(Schema.paged({
-					"folder": Schema.text("Where to look, with all below.", "res://"),
-					"glob": Schema.text("Pattern of the path below the folder or of the file's name: '*.tscn', 'levels/**/*.gd'.", "*"),
-					"addons": Schema.flag("Also what is in res://addons.")}, 100))},
-		{"name": "file_read", "read": true, "call": _read,
-				"description": "Lines of a text file (scripts, scenes, .tres, settings, …).",
-				"input": Schema.object({"path": Schema.text("Its path, 'res://…'."),
-					"from": Schema.integer("First line, from 1.", 1, 1 << 30, 1),
-					"limit": Schema.integer("At most so many lines.", 1, 2000, 200)}, ["path"])},
+					"folder": Schema.text("", "res://"),
+					"glob": Schema.text("'*.tscn', 'levels/**/*.gd'.", "*"),
+					"addons": Schema.hidden(Schema.flag("Also res://addons."))}, 100))},
+		{"name": "file_read", "read": true, "plain": "text", "call": _read,
+				"description": "Shows the text of a file: code of scripts, scenes, .tres, settings, …",
+				"input": Schema.object({"path": Schema.text("'res://…'"),
+					"from": Schema.integer("First line.", 1, 1 << 30, 1),
+					"limit": Schema.integer("Lines", 1, 2000, 200)}, ["path"])},
 		{"name": "file_search", "read": true, "call": _search,
-				"description": "Finds a text (or a regular expression) in the project's text files.",
-				"input": Schema.object(Schema.paged({"text": Schema.text("What to find."),
-					"regex": Schema.flag("The text is a regular expression."),
-					"case": Schema.flag("Upper and lower case differ.", true),
-					"folder": Schema.text("Where to look, with all below.", "res://"),
-					"glob": Schema.text("Only files like this.", "*"),
-					"addons": Schema.flag("Also what is in res://addons.")}, 50), ["text"])},
+				"description": "Finds where a text (or a regular expression) is used in the code and other text files of the project.",
+				"input": Schema.object(Schema.paged({"text": Schema.text(""),
+					"regex": Schema.flag(""),
+					"case": Schema.hidden(Schema.flag("Case matters.", true)),
+					"folder": Schema.text("", "res://"),
+					"glob": Schema.text("", "*"),
+					"addons": Schema.hidden(Schema.flag(""))}, 50), ["text"])},
 		{"name": "file_import", "call": _import,
-				"description": "How a file is imported (texture, sound, model, …) and with what settings; \"reimport\": true does it again. Without a path: all files whose import failed.",
-				"input": Schema.object({"path": Schema.text("The source file, 'res://….png'."), "reimport": Schema.flag("Import it again now.")})},
+				"description": "How a file (texture, sound, model, …) is imported, or imports it again, also with other settings. Without a path: all files whose import failed.",
+				"input": Schema.object({"path": Schema.text(""), "reimport": Schema.flag(""), "settings": Schema.map("To change.")})},
 		{"name": "resource_read", "read": true, "call": _resource,
-				"description": "A resource of any kind by reflection: its class and the properties that differ from their defaults.",
-				"input": Schema.object({"path": Schema.text("Its path, 'res://…'."), "properties": Schema.texts("Only these.")}, ["path"])},
+				"description": "A resource file of any kind: its class and the properties that are not at their defaults.",
+				"input": Schema.object({"path": Schema.text(""), "properties": Schema.texts("")}, ["path"])},
 	]
 
 
@@ -232,11 +234,28 @@ func _import(arguments: Dictionary) -> Dictionary:
 		return Context.failure(_context.missing_file(path))
 	if not FileAccess.file_exists(path + ".import"):
 		return Context.failure("'%s' is not a file that is imported; it is used as it is." % path)
+	if arguments.has("settings"):
+		return await _change_import(path, arguments["settings"])
 	if arguments["reimport"]:
 		# Importing shows its progress and runs the editor's loop inside; not inside of a tool call.
 		EditorInterface.get_resource_filesystem().reimport_files.call_deferred([path] as PackedStringArray)
 		await _context.next_frame()
 		await _context.next_frame()
+	return _import_state(path)
+
+
+func _change_import(path: String, values: Dictionary) -> Dictionary:
+	var problem: Dictionary = {}
+	var before: String = FileAccess.get_file_as_string(path + ".import")
+	var after: String = ImportSettings.changed(path, values, problem)
+	if problem.has("error"):
+		return problem
+	var undo: EditorUndoRedoManager = _context.begin("Import %s" % path.get_file(), _imports)
+	undo.add_do_method(_imports, "apply", path, before, after)
+	undo.add_undo_method(_imports, "apply", path, after, before)
+	_context.commit(_imports)
+	await _context.next_frame()
+	await _context.next_frame()
 	return _import_state(path)
 
 

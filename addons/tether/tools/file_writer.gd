@@ -23,7 +23,7 @@ func replace(path: String, before: Variant, after: Variant) -> void:
 		DirAccess.remove_absolute(path)
 		DirAccess.remove_absolute(path + ".uid")
 	else:
-		_write(path, after)
+		put(path, after)
 	Context.announce(path)
 
 
@@ -34,7 +34,8 @@ static func read(path: String) -> Variant:
 	return FileAccess.get_file_as_string(path)
 
 
-func _write(path: String, text: String) -> void:
+## Writes a text; a script that is loaded is changed with its file.
+static func put(path: String, text: String) -> void:
 	if path.get_extension() == "gd" and ResourceLoader.has_cached(path):
 		var script: Script = load(path)
 		script.source_code = text
@@ -42,6 +43,10 @@ func _write(path: String, text: String) -> void:
 		script.reload(true)
 		_show(script, text)
 		return
+	put_in_file(path, text)
+
+
+static func put_in_file(path: String, text: String) -> void:
 	var file: FileAccess = FileAccess.open(path, FileAccess.WRITE)
 	if file == null:
 		push_error("Tether: cannot write '%s': %s." % [path, error_string(FileAccess.get_open_error())])
@@ -51,7 +56,7 @@ func _write(path: String, text: String) -> void:
 
 
 ## The tab of the script editor that shows a script gets the new text, too.
-func _show(script: Script, text: String) -> void:
+static func _show(script: Script, text: String) -> void:
 	var code: CodeEdit = editor_of(script)
 	if code != null and code.text != text:
 		var line: int = code.get_caret_line()

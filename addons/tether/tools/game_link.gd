@@ -54,6 +54,14 @@ var _lines: PackedStringArray = []
 var _dropped: int = 0
 ## Sessions whose game has begun to speak; they are active a moment before.
 var _begun: Dictionary[int, bool] = {}
+## Sessions of the games since the first of those that run was started.
+var _heard: Dictionary[int, bool] = {}
+## How many steps a sequence that is played has done, by the number of the question.
+var _steps: Dictionary[int, int] = {}
+## Sequences that were cut by the debugger: the session by the number of the question; and what came of them when the
+## game went on.
+var _cut: Dictionary[int, int] = {}
+var _late: Dictionary[int, Dictionary] = {}
 ## Sessions whose game has not drawn its first frame.
 var _starting: Dictionary[int, bool] = {}
 
@@ -70,12 +78,13 @@ func _setup_session(session_id: int) -> void:
 ## Finds the session's debugger among all of the editor's nodes, which takes too long to be done before
 ## there is a game. The stack is asked for when a game is held; it is sent behind what the game said until
 ## then.
-func _listen(session_id: int) -> void:
+func _listen(session_id: int) -> Node:
 	var debugger: Node = debugger_of(session_id)
 	if debugger != null and not debugger.is_connected(&"output", _on_output):
 		debugger.connect(&"breaked", _on_breaked.bind(session_id))
 		debugger.connect(&"stack_dump", _on_stack_dump.bind(session_id))
 		debugger.connect(&"output", _on_output)
+	return debugger
 
 
 ## A game tells of its frames about once a second; the first of them says that it is set up.
@@ -91,12 +100,13 @@ func debugger_of(session_id: int) -> Node:
 
 
 func _on_started(session_id: int) -> void:
-	_listen(session_id)
+	var debugger: Node = _listen(session_id)
 	if not has_game():
 		_lines.clear()
 		_dropped = 0
+		_heard.clear()
+	_heard[session_id] = true
 	_begun[session_id] = true
-	var debugger: Node = debugger_of(session_id)
 	_starting[session_id] = true
 	game_started.emit(session_id)
 	if debugger != null and not debugger.is_connected(&"debug_data", _on_early_data.bind(debugger, session_id)):
@@ -105,7 +115,7 @@ func _on_started(session_id: int) -> void:
 
 func _on_stopped(session_id: int) -> void:
 	_begun[session_id] = false
-	for notes: Dictionary in [_helpers, _had_helper, _frozen, _stacks, _mishaps, _let_go]:
+	for notes: Dictionary in [_helpers, _had_helper, _frozen, _stacks, _mishaps, _let_go, _late]:
 		notes.erase(session_id)
 
 
@@ -187,12 +197,22 @@ func _capture(message: String, data: Array, session_id: int) -> bool:
 			get_session(session_id).send_message("scene:suspend_changed", [data == [true]])
 		"tether:step":
 			get_session(session_id).send_message("scene:next_frame", [])
+		"tether:played":
+			_steps[data[0]] = data[1]
 		"tether:answer":
+			if data.size() == 2 and _cut.has(data[0]) and data[1] is Dictionary:
+				_late[session_id] = data[1]
+				_cut.erase(data[0])
 			if data.size() == 2 and _answers.has(data[0]) and data[1] is Dictionary:
 				_answers[data[0]] = data[1]
 		_:
 			return false
 	return true
+
+
+## Whether a session's debugger is about the games of now, or the last ones.
+func is_heard(session_id: int) -> bool:
+	return _heard.is_empty() or _heard.has(session_id)
 
 
 func has_game() -> bool:
@@ -267,6 +287,13 @@ func ask(session_id: int, command: String, arguments: Dictionary, limit_msec: in
 	return answer
 
 
+## What came of a sequence that was cut when its game was held, once it has come.
+func take_late(session_id: int) -> Dictionary:
+	var late: Dictionary = _late.get(session_id, {})
+	_late.erase(session_id)
+	return late
+
+
 func _answer_to(question: int, session_id: int, limit_msec: int) -> Dictionary:
 	var end: int = Time.get_ticks_msec() + limit_msec
 	var mishap_end: int = 0
@@ -280,6 +307,12 @@ func _answer_to(question: int, session_id: int, limit_msec: int) -> Dictionary:
 			break
 	var answer: Dictionary = _answers[question]
 	_answers.erase(question)
+	var steps: int = _steps.get(question, -1)
+	_steps.erase(question)
+	if answer.is_empty() and steps >= 0 and _is_held(session_id):
+		_cut[question] = session_id
+		return {"error": "%s It was in step %d of the sequence, which goes on with the game; game_debug tells what came of it, as 'played'." % [
+				await _why_silent(session_id), steps + 1]}
 	if answer.is_empty():
 		return {"error": await _why_silent(session_id)}
 	return answer

@@ -18,41 +18,41 @@ func _init(context: Context) -> void:
 
 
 func get_tools() -> Array[Dictionary]:
-	var path: Dictionary = Schema.text("From the root of the game's scene ('.'), or '/root/…'.")
+	var path: Dictionary = Schema.text("From the game's scene, or '/root/…'.")
 	return [
 		{"name": "game_tree", "read": true, "call": _ask.bind("tree"),
-				"description": "The nodes of the running game, one line each, as in scene_tree.",
-				"input": with_game(Schema.paged({"path": Schema.text("Where to begin.", "/root"),
-					"depth": Schema.integer("Levels below it.", 0, 64, 64),
-					"type": Schema.text("Only nodes of this class.", ""),
-					"text": Schema.text("Only nodes with this in their name.", "")}, 100))},
+				"description": "The nodes of the running game, as in scene_tree.",
+				"input": with_game(Schema.paged({"path": Schema.text("", "/root"),
+					"depth": Schema.integer("", 0, Schema.MOST, 64),
+					"type": Schema.text("Only this class.", ""),
+					"text": Schema.text("Part of the name.", "")}, 100))},
 		{"name": "game_get", "read": true, "call": _ask.bind("get"),
-				"description": "Properties of a node of the running game, script variables included; otherwise as node_get.",
-				"input": with_game(Schema.paged({"path": path, "properties": Schema.texts("Only these."),
-					"all": Schema.flag("Defaults, too.")}, 60), ["path"])},
-		{"name": "game_set", "idempotent": true, "call": _ask.bind("set"), "while_busy": true,
-				"description": "Sets properties of a node of the running game, as node_set; not in the scene's file.",
-				"input": with_game({"path": path, "properties": Schema.map("Values by property name.")}, ["path", "properties"])},
+				"description": "Properties and script variables of a node of the running game, while it plays: health, velocity, …",
+				"input": with_game(Schema.paged({"path": path, "properties": Schema.texts(""),
+					"all": Schema.flag("")}, 60), ["path"])},
+		{"name": "game_set", "destructive": true, "call": _ask.bind("set"), "while_busy": true,
+				"description": "Sets properties of a node of the running game, as node_set; not in the scene.",
+				"input": with_game({"path": path, "properties": Schema.map("")}, ["path", "properties"])},
 		{"name": "game_run", "destructive": true, "open_world": true, "while_busy": true, "call": _run,
-				"description": "Runs GDScript in the running game: calls methods, adds nodes, computes. The body of a function as in script_run; it sees 'scene', 'tree', 'root', node(path) and the autoloads.",
-				"input": with_game({"code": Schema.text("The lines of the function's body."),
-					"limit": Schema.integer("Seconds to wait for it.", 1, LONGEST_RUN, 10)}, ["code"])},
+				"description": "Runs GDScript in the running game, as script_run: call methods, add nodes, compute. It sees 'scene', 'tree', 'root', node(path) and the autoloads.",
+				"input": with_game({"code": Schema.text(""),
+					"limit": Schema.integer("Seconds", 1, LONGEST_RUN, 10)}, ["code"])},
 		{"name": "game_play", "destructive": true, "open_world": true, "while_busy": true, "call": _play,
-				"description": "Plays the running game: steps one after the other, then values and a picture, in one call. At the end all is released.",
+				"description": "Plays the running game: presses keys, buttons and mouse, waits, then tells values and a picture, in one call.",
 				"input": with_game({
-					"steps": {"type": "array", "items": {"type": "object"}, "description": "Input: {\"action\": \"jump\", \"for\": 0.5}, or key, mouse ('left'), joy_button, joy_axis with 'value', touch (0) instead; 'for' seconds or 'down' true or false; mouse and touch 'at' [x, y] or a node's path, and 'to'. {\"move\": [x, y]}, {\"by\": [dx, dy]}, {\"text\": \"…\"}. Waits: {\"wait\": seconds}, {\"frames\": n}, {\"until\": \"node('Player').is_on_floor()\"}, {\"signal\": \"Player:died\"}, {\"node\": path}, {\"output\": text}, with a 'limit' in seconds. Time: {\"freeze\": true}, {\"step\": frames}, {\"speed\": 0.5}."},
-					"values": Schema.texts("Expressions as in game_run, told at the end."),
-					"picture": Schema.integer("Longest side of a picture at the end; 0 for none.", 0, 4096, 0),
-					"limit": Schema.integer("Seconds for all of it.", 1, LONGEST_PLAY, 30)})},
+					"steps": Schema.objects("Input: {\"action\": \"jump\", \"for\": 0.5}, or key, mouse ('left'), joy_button, joy_axis with 'value', touch (0); 'for' seconds or 'down' true or false; mouse and touch 'at' [x, y] or a node, and 'to'. {\"move\": [x, y]}, {\"by\": [dx, dy]}, {\"text\": \"…\"}. Waits: {\"wait\": seconds}, {\"frames\": n}, {\"until\": \"node('Player').is_on_floor()\"}, {\"signal\": \"Player:died\"}, {\"node\": path}, {\"output\": text}, with 'limit' seconds. Time: {\"freeze\": true}, {\"step\": frames}, {\"speed\": 0.5}."),
+					"values": Schema.texts("Expressions to tell at the end."),
+					"picture": Schema.integer("Longest side; 0: none.", 0, 4096, 0),
+					"limit": Schema.integer("Seconds", 1, LONGEST_PLAY, 30)})},
 		{"name": "game_monitor", "read": true, "call": _measure,
-				"description": "Frame times, memory, objects, draw calls and the game's own monitors: now, or minimum, median and p99 over some seconds.",
-				"input": with_game({"seconds": Schema.integer("How long to measure.", 0, LONGEST_PLAY, 0)})},
+				"description": "Why the game is slow: fps and frame times, memory, objects, draw calls, its own monitors; now, or over some seconds.",
+				"input": with_game({"seconds": Schema.integer("", 0, LONGEST_PLAY, 0)})},
 	]
 
 
 ## A schema for a tool about one of the games that run.
 static func with_game(properties: Dictionary, required: Array = []) -> Dictionary:
-	properties["game"] = Schema.integer("Which one, if several run.", 1, 64)
+	properties["game"] = Schema.hidden(Schema.integer("If several run.", 1, Schema.MOST))
 	return Schema.object(properties, required)
 
 
@@ -66,6 +66,7 @@ func _ask(arguments: Dictionary, command: String, limit_msec: int = Context.Game
 	if _context.game.games().size() > 1:
 		answer["game"] = session + 1
 		answer["games"] = _context.game.games()
+		answer["several"] = "\"game\": n says which is meant."
 	return answer
 
 
@@ -83,7 +84,7 @@ func _play(arguments: Dictionary) -> Dictionary:
 		answer["no_picture"] = picture["error"]
 		return answer
 	var content: Array = Context.picture("game", picture["png"], picture["size"], picture["shown"])
-	content.append({"type": "text", "text": JSON.stringify(answer)})
+	content.append({"type": "text", "text": answer})
 	return {"content": content}
 
 

@@ -44,6 +44,16 @@ static func why_not_set(name: String, value: Variant) -> String:
 	return ""
 
 
+## Whether the editor loads a file at its next start, because a setting names it.
+static func is_loaded_at_start(path: String) -> bool:
+	for info: Dictionary in ProjectSettings.get_property_list():
+		var name: String = info["name"]
+		if LOADED.any(func(start: String) -> bool: return name.begins_with(start)) and not name.begins_with("application/run/main_scene") \
+				and var_to_str(ProjectSettings.get_setting(name)).contains(path):
+			return true
+	return false
+
+
 ## Why a setting is not changed by a tool, or "".
 static func why_kept(name: String) -> String:
 	if RegEx.create_from_string("^[\\w ./:+-]+\\z").search(name) == null: # the project's file would not be what it was

@@ -224,12 +224,19 @@ static func settings_of(path: String) -> ConfigFile:
 ## Whether a binary resource has one of these names, with some bytes behind it.
 static func _names(bytes: PackedByteArray, names: Array[String], behind: String = "") -> bool:
 	const PIECE: int = 1 << 20
+	const LONGEST: int = 1024
 	for from: int in range(0, bytes.size(), PIECE):
-		var piece: String = bytes.slice(from, from + PIECE + 16).hex_encode()
+		var piece: String = bytes.slice(from, from + PIECE + LONGEST).hex_encode()
 		for name: String in names:
-			if piece.contains(name.to_ascii_buffer().hex_encode() + behind):
+			if piece.contains(name.to_utf8_buffer().hex_encode() + behind):
 				return true
 	return false
+
+
+## Whether a text stands in a binary resource.
+static func has_text(bytes: PackedByteArray, text: String) -> bool:
+	var plain: PackedByteArray = _unpacked(bytes) if bytes.slice(0, 4) == "RSCC".to_ascii_buffer() else bytes
+	return _names(plain, [text])
 
 
 ## The contents of a compressed resource: blocks, with their sizes ahead.

@@ -1,12 +1,17 @@
 @tool
 extends RefCounted
-## The changes of the scene tree and of properties that several tools make, each one undoable action.
+## What several edits of the scene need: new nodes, and properties that are judged before they are set.
 
 const Context := preload("context.gd")
+const EditRecord := preload("edit_record.gd")
 const Places := preload("places.gd")
 const Properties := preload("properties.gd")
 const Types := preload("value_types.gd")
+const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
+
+## Whether values may name nodes of the edited scene.
+var is_for_scene: bool = true
 
 var _context: Context
 
@@ -49,7 +54,7 @@ func create(type: String, problem: Dictionary) -> Node:
 
 
 ## Adds a new node to the edited scene; frees it if it cannot.
-func add(node: Node, parent: Node, name: String, properties: Dictionary, index: int) -> Dictionary:
+func add(node: Node, parent: Node, name: String, properties: Dictionary, index: int, record: EditRecord) -> Dictionary:
 	var problem: Dictionary = {}
 	var locked: String = _context.locked_reason(parent)
 	if not locked.is_empty():
@@ -63,14 +68,13 @@ func add(node: Node, parent: Node, name: String, properties: Dictionary, index: 
 		return problem
 	node.name = free_name(parent, name if not name.is_empty() else str(node.name) if not node.name.is_empty() else node.get_class())
 	var root: Node = _context.scene()
-	var undo: EditorUndoRedoManager = _context.begin("Add %s" % node.name, root)
-	undo.add_do_method(parent, "add_child", node, true)
+	record.do_method(parent, &"add_child", node, true)
 	if index >= 0:
-		undo.add_do_method(parent, "move_child", node, mini(index, parent.get_child_count()))
-	undo.add_do_method(node, "set_owner", root)
-	undo.add_do_reference(node)
-	undo.add_undo_method(parent, "remove_child", node)
-	_context.commit(root)
+		record.do_method(parent, &"move_child", node, mini(index, parent.get_child_count()))
+	record.do_method(node, &"set_owner", root)
+	record.owns_made(node)
+	record.undo_method(parent, &"remove_child", node)
+	record.make("Add %s" % node.name, root)
 	return {"added": _context.path_of(node), "type": node.get_class()}
 
 
@@ -109,12 +113,36 @@ func owned(node: Node) -> Array[Node]:
 # ---- properties --------------------------------------------------------------------------------
 
 
+## What is to be set, by what an object's properties, or parts of them, are to be.
+func changes_of(object: Object, properties: Dictionary, problem: Dictionary) -> Array[Dictionary]:
+	var changes: Array[Dictionary] = []
+	for name: String in properties:
+		var change: Dictionary = Properties.resolve(object, name, problem)
+		if problem.has("error") or not decode(change, properties[name], problem):
+			break
+		_merge(changes, change, properties[name], problem)
+		if problem.has("error"):
+			break
+	return changes
+
+
+## Two parts of one property in one call ("position:x" and "position:y") build on each other.
+func _merge(changes: Array[Dictionary], change: Dictionary, json: Variant, problem: Dictionary) -> void:
+	for other: Dictionary in changes:
+		if other["object"] == change["object"] and other["property"] == change["property"]:
+			change["old"] = other["value"]
+			if decode(change, json, problem):
+				other["value"] = change["value"]
+			return
+	changes.append(change)
+
+
 ## Puts the value that JSON stands for into change["value"]; false with an error if it does not fit.
 func decode(change: Dictionary, json: Variant, problem: Dictionary) -> bool:
 	problem.merge(_why_not_set(change))
 	if problem.has("error"):
 		return false
-	return Properties.decode(change, json, _context.codec(), problem)
+	return Properties.decode(change, json, _context.codec() if is_for_scene else VariantJson.new(), problem)
 
 
 ## An error if a change sets what is not to be set, or something in a file that tools do not write: the

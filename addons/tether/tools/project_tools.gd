@@ -24,36 +24,36 @@ func _init(context: Context) -> void:
 func get_tools() -> Array[Dictionary]:
 	return [
 		{"name": "project_settings_get", "read": true, "call": _get_settings,
-				"description": "Project settings: those that differ from their defaults, one by name, or all below a prefix.",
-				"input": Schema.object(Schema.paged({"name": Schema.text("A setting, or a prefix such as 'display/window/'.", "")}, 60))},
-		{"name": "project_settings_set", "idempotent": true, "call": _set_settings,
-				"description": "Changes project settings and saves them; null puts a setting back to its default. Undoable. Not those that start programs or run code with the editor.",
-				"input": Schema.object({"settings": Schema.map("Values by the setting's name."),
-					"create": Schema.flag("Allow settings that do not exist yet.")}, ["settings"])},
-		{"name": "project_input_map", "destructive": true, "call": _input_map,
-				"description": "Lists the input actions, adds one (or replaces its events), or removes one. Undoable.",
+				"description": "Project settings that are not at their defaults; one by name, or all below a prefix.",
+				"input": Schema.object(Schema.paged({"name": Schema.text("'display/window/' or the like.", "")}, 60))},
+		{"name": "project_settings_set", "call": _set_settings,
+				"description": "Changes project settings (window size, physics, main scene, …) and saves them; null is the default. Not those that start programs or run code with the editor.",
+				"input": Schema.object({"settings": Schema.map(""),
+					"create": Schema.hidden(Schema.flag("Also new settings."))}, ["settings"])},
+		{"name": "project_input_map", "call": _input_map,
+				"description": "The input map: list the input actions, add an action with a key or button (or replace its events), or remove one.",
 				"input": Schema.object({
-					"action": Schema.choice("What to do.", ["list", "add", "remove"], "list"),
-					"name": Schema.text("Name of the input action."),
-					"events": {"type": "array", "items": {"type": "object"}, "description": "For add: {\"key\": \"Space\", \"ctrl\": true}, {\"mouse\": \"left\"}, {\"joy_button\": 0}, {\"joy_axis\": 0, \"value\": -1}."},
-					"deadzone": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.2, "description": "For add."},
-					"builtin": Schema.flag("For list: also the engine's own ui_ actions.")})},
-		{"name": "project_autoloads", "destructive": true, "call": _autoloads,
-				"description": "Lists the autoloads (singletons), adds one, or removes one. Undoable.",
+					"action": Schema.choice("", ["list", "add", "remove"], "list"),
+					"name": Schema.text(""),
+					"events": Schema.objects("{\"key\": \"Space\", \"ctrl\": true}, {\"mouse\": \"left\"}, {\"joy_button\": 0}, {\"joy_axis\": 0, \"value\": -1}."),
+					"deadzone": Schema.number("", 0, 1, 0.2),
+					"builtin": Schema.hidden(Schema.flag("Also ui_ actions."))})},
+		{"name": "project_autoloads", "call": _autoloads,
+				"description": "Lists the autoloads (singletons that are always loaded), adds one, or removes one.",
 				"input": Schema.object({
-					"action": Schema.choice("What to do.", ["list", "add", "remove"], "list"),
-					"name": Schema.text("Name of the autoload."),
-					"path": Schema.text("For add: its script or scene, 'res://…'.")})},
-		{"name": "project_run", "open_world": true, "call": _run_game,
-				"description": "Runs the game from the editor: the main scene, the edited one, or another. See what it prints with project_output and what it shows with editor_screenshot.",
-				"input": Schema.object({"scene": Schema.text("'main', 'current', or a scene's path.", "main")})},
-		{"name": "project_stop", "idempotent": true, "while_busy": true, "call": _stop_game,
+					"action": Schema.choice("", ["list", "add", "remove"], "list"),
+					"name": Schema.text(""),
+					"path": Schema.text("Script or scene.")})},
+		{"name": "project_run", "destructive": true, "open_world": true, "call": _run_game,
+				"description": "Runs (starts, plays) the game from the editor.",
+				"input": Schema.object({"scene": Schema.text("Or 'current', or a path.", "main")})},
+		{"name": "project_stop", "while_busy": true, "call": _stop_game,
 				"description": "Stops the running game.", "input": Schema.object()},
-		{"name": "project_output", "read": true, "call": _output,
-				"description": "What the running game prints, or the last one did, and the errors in the debugger's list. Newest last.",
-				"input": Schema.object({"from": Schema.integer("First line; by default the last ones.", 0, 1 << 30),
-					"limit": Schema.integer("At most so many lines.", 1, 1000, 100),
-					"stacks": Schema.flag("Errors with all the lines that led to them.")})},
+		{"name": "project_output", "read": true, "plain": "text", "call": _output,
+				"description": "What the running game, or the last one, prints, and its errors: why it crashes or does not work.",
+				"input": Schema.object({"from": Schema.integer("First line, else the last ones.", 0, 1 << 30),
+					"limit": Schema.integer("", 1, 1000, 100),
+					"stacks": Schema.flag("Errors with their stacks.")})},
 		{"name": "project_export_presets", "read": true, "call": _export_presets,
 				"description": "The export presets of the project.", "input": Schema.object()},
 	]
@@ -311,8 +311,10 @@ func _debugger_errors(with_stacks: bool) -> Array[String]:
 	var times: Dictionary[String, int] = {}
 	var firsts: Dictionary[String, String] = {}
 	var debuggers: Node = _context.find_control("EditorDebuggerNode")
-	for debugger: Node in debuggers.find_children("*", "ScriptEditorDebugger", true, false) if debuggers != null else []:
-		for tree: Tree in debugger.find_children("*", "Tree", true, false):
+	var found_debuggers: Array[Node] = debuggers.find_children("*", "ScriptEditorDebugger", true, false) if debuggers != null else ([] as Array[Node])
+	for session: int in found_debuggers.size():
+		# That of a second game keeps its list when others are run.
+		for tree: Tree in found_debuggers[session].find_children("*", "Tree", true, false) if _context.game.is_heard(session) else []:
 			# Errors stand in two columns: the time, and the text.
 			if tree.columns != 2 or tree.get_root() == null or not tree.hide_root:
 				continue

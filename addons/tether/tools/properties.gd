@@ -22,6 +22,27 @@ static func listed(object: Object, usage: int, all: bool) -> Array[Dictionary]:
 	return found
 
 
+## Puts the properties that the arguments ask for into [param result], as [param describe] tells each, and where
+## to go on if there are more; by name, or all of some usage.
+static func tell(object: Object, arguments: Dictionary, usage: int, describe_one: Callable, result: Dictionary, problem: Dictionary) -> void:
+	var chosen: Array = arguments.get("properties", [])
+	var found: Array[Dictionary] = []
+	for name: String in chosen:
+		found.append(resolve(object, name, problem))
+		if problem.has("error"):
+			return
+	if chosen.is_empty():
+		found = listed(object, usage, arguments["all"])
+	var offset: int = arguments["offset"]
+	var page: Array[Dictionary] = found.slice(offset, offset + int(arguments["limit"]))
+	result["properties"] = {}
+	for index: int in page.size():
+		var name: String = name_of(page[index]) if chosen.is_empty() else str(chosen[offset + index])
+		result["properties"][name] = describe_one.call(page[index])
+	if offset + page.size() < found.size():
+		result["next"] = offset + page.size()
+
+
 static func default_of(object: Object, property: String) -> Variant:
 	var script: Script = object.get_script()
 	while script != null:

@@ -8,7 +8,7 @@ extends RefCounted
 
 const TOOLBOX: String = "res://addons/tether/tools/toolbox.gd"
 
-## All tools are registered.
+## All tools are registered, or cannot be.
 signal ready
 
 var _toolbox: RefCounted
@@ -42,13 +42,17 @@ func detach() -> void:
 	_server = null
 
 
+## What the tools are kept in; null while they are loaded.
+func get_toolbox() -> RefCounted:
+	return _toolbox
+
+
 func _take_loaded() -> void:
 	if ResourceLoader.load_threaded_get_status(TOOLBOX) == ResourceLoader.THREAD_LOAD_IN_PROGRESS:
 		return
 	(Engine.get_main_loop() as SceneTree).process_frame.disconnect(_take_loaded)
 	var script: GDScript = ResourceLoader.load_threaded_get(TOOLBOX)
-	if script == null:
-		return
-	_toolbox = script.new()
-	_toolbox.call("attach", _plugin, _server)
+	if script != null: # else the engine has told why
+		_toolbox = script.new()
+		_toolbox.call("attach", _plugin, _server)
 	ready.emit()

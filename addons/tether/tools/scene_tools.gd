@@ -4,48 +4,50 @@ extends RefCounted
 
 const Context := preload("context.gd")
 const SavedFiles := preload("saved_files.gd")
+const SceneEdits := preload("scene_edits.gd")
+const SceneFiles := preload("scene_files.gd")
 const Schema := preload("schema.gd")
 const Words := preload("words.gd")
 const NodeEdits := preload("node_edits.gd")
 
 var _context: Context
 var _edits: NodeEdits
+var _scene_edits: SceneEdits
 
 
 func _init(context: Context) -> void:
 	_context = context
 	_edits = NodeEdits.new(context)
+	_scene_edits = SceneEdits.new(context)
 
 
 func get_tools() -> Array[Dictionary]:
 	return [
 		{"name": "scene_tree", "read": true, "call": _tree,
-				"description": "The nodes of the edited scene, one line each: path, type, script, instance. Node paths of all tools are relative to the root ('.').",
+				"description": "The nodes that are in the edited scene: path, type, script, instance. Node paths begin at the root, which is '.'.",
 				"input": Schema.object(Schema.paged({
-					"path": Schema.text("Begin at this node.", "."),
-					"depth": Schema.integer("How many levels below it.", 0, 64, 4),
-					"type": Schema.text("Only nodes of this class or script class, at any depth.", "")}, 100))},
-		{"name": "scene_open", "idempotent": true, "call": _open,
-				"description": "Opens a scene file in the editor, or shows it if it is open.",
-				"input": Schema.object({"path": Schema.text("Its path, 'res://….tscn'.")}, ["path"])},
-		{"name": "scene_save", "idempotent": true, "call": _save,
+					"path": Schema.text("", "."),
+					"depth": Schema.integer("", 0, 64, 4),
+					"type": Schema.text("Only this class, at any depth.", "")}, 100))},
+		{"name": "scene_open", "call": _open,
+				"description": "Opens a scene file in the editor.",
+				"input": Schema.object({"path": Schema.text("")}, ["path"])},
+		{"name": "scene_save", "call": _save,
 				"description": "Saves the edited scene, to its own file or as another one.",
-				"input": Schema.object({"path": Schema.text("Save as this file ('res://….tscn').", ""),
-						"overwrite": Schema.flag("Replace another file that exists.")})},
+				"input": Schema.object({"path": Schema.text("Save as this file.", "")})},
 		{"name": "scene_new", "call": _new,
-				"description": "Makes a scene file with a root node and opens it.",
+				"description": "Makes a new scene file ('res://….tscn') with a root node and opens it.",
 				"input": Schema.object({
-					"path": Schema.text("The new file, 'res://….tscn'."),
-					"root_type": Schema.text("Class of the root node.", "Node2D"),
-					"root_name": Schema.text("Name of the root node; by default made from the file's name.", ""),
-					"overwrite": Schema.flag("Replace a file that exists.")}, ["path"])},
-		{"name": "scene_instantiate", "call": _instantiate,
-				"description": "Adds an instance of a scene file to the edited scene. Undoable.",
+					"path": Schema.text(""),
+					"root_type": Schema.text("", "Node2D"),
+					"root_name": Schema.hidden(Schema.text("", ""))}, ["path"])},
+		{"name": "scene_instantiate", "call": _scene_edits.alone.bind("scene_instantiate"),
+				"description": "Adds an instance of a scene file (also .glb and the like) to the edited scene: an enemy, a level, a model.",
 				"input": Schema.object({
-					"path": Schema.text("The scene to add, 'res://….tscn' (also .glb and others that import as scenes)."),
-					"parent": Schema.text("Path of the node to add it to.", "."),
-					"name": Schema.text("Name of the new node.", ""),
-					"properties": Schema.map("Properties of the new node, as in node_set.")}, ["path"])},
+					"path": Schema.text(""),
+					"parent": Schema.text("", "."),
+					"name": Schema.text("", ""),
+					"properties": Schema.map("As in node_set.")}, ["path"])},
 	]
 
 
@@ -95,35 +97,9 @@ func _line(node: Node, script: Script, is_last: bool) -> String:
 # ---- files -------------------------------------------------------------------------------------
 
 
-func _scene_file(path: String, problem: Dictionary) -> String:
-	var plain: String = _context.project_path(path, problem)
-	if plain.is_empty():
-		return ""
-	if not FileAccess.file_exists(plain):
-		problem["error"] = _context.missing_file(plain)
-	elif not ResourceLoader.exists(plain, "PackedScene"):
-		problem["error"] = "'%s' is not a scene." % plain
-	else:
-		var missing: Array[String] = _missing_dependencies(plain)
-		if not missing.is_empty():
-			problem["error"] = "'%s' needs files that are missing: %s." % [plain, Words.enumerate(missing)]
-	return "" if problem.has("error") else plain
-
-
-## Opening a scene with missing files would make the editor ask the user.
-func _missing_dependencies(path: String) -> Array[String]:
-	var missing: Array[String] = []
-	for entry: String in ResourceLoader.get_dependencies(path):
-		var file: String = entry.get_slice("::", 2) if entry.contains("::") else entry
-		var id: int = ResourceUID.text_to_id(entry.get_slice("::", 0)) if entry.begins_with("uid://") else ResourceUID.INVALID_ID
-		if not (id != ResourceUID.INVALID_ID and ResourceUID.has_id(id)) and not ResourceLoader.exists(file):
-			missing.append(file)
-	return missing
-
-
 func _open(arguments: Dictionary) -> Dictionary:
 	var problem: Dictionary = {}
-	var path: String = _scene_file(arguments["path"], problem)
+	var path: String = SceneFiles.usable(arguments["path"], problem)
 	if path.is_empty():
 		return problem
 	if FileAccess.file_exists(path + ".import"):
@@ -155,7 +131,7 @@ func _save(arguments: Dictionary) -> Dictionary:
 		return Context.failure("This scene has no file yet; give a 'path'.")
 	var problem: Dictionary = {}
 	var path: String = _context.writable_path(root.scene_file_path if target.is_empty() else target, problem)
-	if path.is_empty() or not _may_be_scene(path, arguments["overwrite"] or path == root.scene_file_path, problem):
+	if path.is_empty() or not _may_be_scene(path, path == root.scene_file_path, problem):
 		return problem
 	var why_not: String = SavedFiles.why_not(root)
 	if not why_not.is_empty():
@@ -168,11 +144,12 @@ func _save(arguments: Dictionary) -> Dictionary:
 	return {"saved": path} if FileAccess.file_exists(path) and not failed else Context.failure("'%s' could not be saved; editor_log may say why." % path)
 
 
-func _may_be_scene(path: String, overwrite: bool, problem: Dictionary) -> bool:
+## What would be lost with another file is not to be had back by undo, so it is never written over.
+func _may_be_scene(path: String, is_own: bool, problem: Dictionary) -> bool:
 	if not path.get_extension() in ["tscn", "scn"]:
 		problem["error"] = "A scene's file ends in '.tscn' (or '.scn'), not '%s'." % path.get_file()
-	elif FileAccess.file_exists(path) and not overwrite:
-		problem["error"] = "'%s' exists. Give another path, or \"overwrite\": true." % path
+	elif FileAccess.file_exists(path) and not is_own:
+		problem["error"] = "'%s' exists. Give another path, or take it away with file_delete first, which can be undone." % path
 	else:
 		var trouble: String = _context.make_folder(path.get_base_dir())
 		if not trouble.is_empty():
@@ -183,7 +160,7 @@ func _may_be_scene(path: String, overwrite: bool, problem: Dictionary) -> bool:
 func _new(arguments: Dictionary) -> Dictionary:
 	var problem: Dictionary = {}
 	var path: String = _context.writable_path(arguments["path"], problem)
-	if path.is_empty() or not _may_be_scene(path, arguments["overwrite"], problem):
+	if path.is_empty() or not _may_be_scene(path, false, problem):
 		return problem
 	if path in EditorInterface.get_open_scenes():
 		return Context.failure("'%s' is open in the editor; close it first." % path)
@@ -202,30 +179,3 @@ func _new(arguments: Dictionary) -> Dictionary:
 	Context.announce(path)
 	await _context.wait_for_scan()
 	return await _open({"path": path})
-
-
-func _instantiate(arguments: Dictionary) -> Dictionary:
-	var problem: Dictionary = {}
-	var path: String = _scene_file(arguments["path"], problem)
-	var parent: Node = _context.find_node(arguments["parent"], problem) if not path.is_empty() else null
-	if parent == null:
-		return problem
-	var own: String = _context.scene().scene_file_path
-	if not own.is_empty() and _uses(path, own, {}):
-		return Context.failure("'%s' is or uses the edited scene; a scene cannot hold itself." % path)
-	var packed: PackedScene = load(path)
-	var node: Node = packed.instantiate(PackedScene.GEN_EDIT_STATE_INSTANCE) if packed != null else null
-	if node == null:
-		return Context.failure("'%s' cannot be instantiated." % path)
-	return _edits.add(node, parent, arguments["name"], arguments.get("properties", {}), -1)
-
-
-func _uses(path: String, wanted: String, seen: Dictionary) -> bool:
-	if path == wanted:
-		return true
-	seen[path] = true
-	for entry: String in ResourceLoader.get_dependencies(path):
-		var file: String = entry.get_slice("::", 2) if entry.contains("::") else entry
-		if not seen.has(file) and ResourceLoader.exists(file) and _uses(file, wanted, seen):
-			return true
-	return false

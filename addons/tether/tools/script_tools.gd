@@ -4,46 +4,49 @@ extends RefCounted
 
 const Context := preload("context.gd")
 const FileWriter := preload("file_writer.gd")
+const SceneEdits := preload("scene_edits.gd")
 const Schema := preload("schema.gd")
 const ScriptCheck := preload("script_check.gd")
 const SnippetText := preload("snippet_text.gd")
 
-const TEXT_FILES: Array[String] = ["gd", "gdshader", "gdshaderinc", "json", "txt", "md", "cfg", "csv", "xml", "svg", "ini", "toml", "yaml", "yml", "glsl", "translation.csv"]
+const TEXT_FILES: Array[String] = ["gd", "cs", "gdshader", "gdshaderinc", "json", "txt", "md", "cfg", "csv", "xml", "svg", "ini", "toml", "yaml", "yml", "glsl", "translation.csv"]
 const RUN_HEAD: Array[String] = ["@tool", "extends RefCounted", "func run(scene: Node, undo: EditorUndoRedoManager, editor: Object) -> Variant:"]
 
 var _context: Context
+var _edits: SceneEdits
 var _writer: FileWriter = FileWriter.new()
 
 
 func _init(context: Context) -> void:
 	_context = context
+	_edits = SceneEdits.new(context)
 
 
 func get_tools() -> Array[Dictionary]:
-	var path: Dictionary = Schema.text("Its path, 'res://….gd'.")
-	var force: Dictionary = Schema.flag("Write even if the script has errors.")
+	var path: Dictionary = Schema.text("")
+	var force: Dictionary = Schema.hidden(Schema.flag("Even with errors."))
 	return [
 		{"name": "script_create", "call": _create,
-				"description": "Makes a new script, or another text file (shader, JSON, …). GDScript is checked first and not written if it has errors. Undoable.",
-				"input": Schema.object({"path": Schema.text("The new file, 'res://….gd'."), "text": Schema.text("All of its text."),
+				"description": "Writes a new script, or another text file (shader, JSON, …). GDScript with errors is not written.",
+				"input": Schema.object({"path": Schema.text(""), "text": Schema.text(""),
 					"force": force}, ["path", "text"])},
-		{"name": "script_edit", "destructive": true, "call": _edit,
-				"description": "Changes a script or another text file: replaces an exact piece of text, or everything. GDScript is checked first and not written if the change brings errors. Undoable.",
+		{"name": "script_edit", "call": _edit,
+				"description": "Changes (fixes) the code of a script or another text file: replaces an exact piece of text, or everything. GDScript with new errors is not written.",
 				"input": Schema.object({"path": path,
-					"old": Schema.text("The exact text to replace; must be there once (or give 'all')."),
-					"new": Schema.text("What comes in its place."),
-					"text": Schema.text("All of the new text, instead of 'old' and 'new'."),
-					"all": Schema.flag("Replace every place where 'old' is."),
+					"old": Schema.text("Exact text that is there once (or give 'all')."),
+					"new": Schema.text(""),
+					"text": Schema.text("The whole new text instead."),
+					"all": Schema.flag("Replace each 'old'."),
 					"force": force}, ["path"])},
-		{"name": "script_attach", "idempotent": true, "call": _attach,
-				"description": "Attaches a script to a node of the edited scene, or takes it off (path ''). Undoable.",
-				"input": Schema.object({"node": Schema.text("Path of the node."), "path": Schema.text("The script, 'res://….gd', or '' for none.")}, ["node", "path"])},
+		{"name": "script_attach", "call": _edits.alone.bind("script_attach"),
+				"description": "Attaches a script to a node, or takes it off (path '').",
+				"input": Schema.object({"node": Schema.text(""), "path": Schema.text("")}, ["node", "path"])},
 		{"name": "script_check", "read": true, "call": _check,
-				"description": "Errors of a script with their lines, without running it: of a file, or of a text given here.",
-				"input": Schema.object({"path": path, "text": Schema.text("Check this text as if it were in the file.")}, ["path"])},
+				"description": "Syntax and type errors of a script with their lines, without running it.",
+				"input": Schema.object({"path": path, "text": Schema.text("As if it were in the file.")}, ["path"])},
 		{"name": "script_run", "destructive": true, "open_world": true, "call": _run,
-				"description": "Runs GDScript in the editor: the body of a function, which may return a value and use await. It sees 'scene' (root of the edited scene), 'undo' (EditorUndoRedoManager), EditorInterface and all else. Answers the result, what was printed, and errors. A loop without end hangs the editor.",
-				"input": Schema.object({"code": Schema.text("The lines of the function's body.")}, ["code"])},
+				"description": "Runs GDScript in the editor: the body of a function, which may return a value and await. It sees 'scene' (the edited root), 'undo' (EditorUndoRedoManager) and EditorInterface. A loop without end hangs the editor.",
+				"input": Schema.object({"code": Schema.text("")}, ["code"])},
 	]
 
 
@@ -153,30 +156,6 @@ func _write(path: String, before: Variant, after: String, verb: String) -> Dicti
 
 
 # ---- the rest ----------------------------------------------------------------------------------
-
-
-func _attach(arguments: Dictionary) -> Dictionary:
-	var problem: Dictionary = {}
-	var node: Node = _context.find_node(arguments["node"], problem)
-	if node == null:
-		return problem
-	var script: Script = null
-	if not str(arguments["path"]).is_empty():
-		var path: String = _context.project_path(arguments["path"], problem)
-		if path.is_empty():
-			return problem
-		if not ResourceLoader.exists(path, "Script"):
-			return Context.failure(_context.missing_file(path) if not FileAccess.file_exists(path) else "'%s' is not a script." % path)
-		script = load(path)
-		if script == null or script.get_instance_base_type().is_empty():
-			return Context.failure("'%s' has errors; script_check tells them." % path)
-		if not node.is_class(script.get_instance_base_type()):
-			return Context.failure("'%s' is for %s, and '%s' is a %s." % [path, script.get_instance_base_type(), node.name, node.get_class()])
-	var undo: EditorUndoRedoManager = _context.begin("Attach script to %s" % node.name, node)
-	undo.add_do_property(node, "script", script)
-	undo.add_undo_property(node, "script", node.get_script())
-	_context.commit(node)
-	return {"node": _context.path_of(node), "script": script.resource_path if script != null else ""}
 
 
 func _check(arguments: Dictionary) -> Dictionary:

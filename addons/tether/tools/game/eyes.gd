@@ -73,26 +73,12 @@ func properties(scene_tree: SceneTree, arguments: Dictionary) -> Dictionary:
 	var node: Node = NodePaths.find(scene_tree, arguments["path"], problem)
 	if node == null:
 		return problem
-	var chosen: Array = arguments.get("properties", [])
-	var found: Array[Dictionary] = []
-	for name: String in chosen:
-		found.append(Properties.resolve(node, name, problem))
-		if problem.has("error"):
-			return problem
-	if chosen.is_empty():
-		found = Properties.listed(node, PROPERTY_USAGE_SCRIPT_VARIABLE | (PROPERTY_USAGE_EDITOR if arguments["all"] else PROPERTY_USAGE_STORAGE), arguments["all"])
 	var result: Dictionary = {"path": NodePaths.path_of(scene_tree, node), "type": node.get_class()}
 	if node.get_script() != null:
 		result["script"] = node.get_script().resource_path
-	var page: Array[Dictionary] = found.slice(arguments["offset"], arguments["offset"] + arguments["limit"])
-	var json: VariantJson = codec(scene_tree, LONGEST_LIST)
-	result["properties"] = {}
-	for index: int in page.size():
-		var name: String = Properties.name_of(page[index]) if chosen.is_empty() else str(chosen[arguments["offset"] + index])
-		result["properties"][name] = Properties.describe(page[index], json)
-	if arguments["offset"] + page.size() < found.size():
-		result["next"] = arguments["offset"] + page.size()
-	return result
+	Properties.tell(node, arguments, PROPERTY_USAGE_SCRIPT_VARIABLE | (PROPERTY_USAGE_EDITOR if arguments.get("all", false) else PROPERTY_USAGE_STORAGE),
+			Properties.describe.bind(codec(scene_tree, LONGEST_LIST)), result, problem)
+	return problem if problem.has("error") else result
 
 
 func change(scene_tree: SceneTree, arguments: Dictionary) -> Dictionary:

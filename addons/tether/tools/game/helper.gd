@@ -16,6 +16,8 @@ const LAST: int = 1 << 30
 
 var _eyes: Eyes = Eyes.new()
 var _is_in_use: bool = false
+## Who said so hears no answer any more, and the editor warns of messages that nobody hears.
+var _is_sent_away: bool = false
 ## A frozen game is about to go on for one frame.
 var is_stepping: bool = false
 
@@ -43,7 +45,8 @@ func _hide() -> void:
 func _notification(what: int) -> void:
 	if what == NOTIFICATION_PREDELETE and _is_in_use:
 		EngineDebugger.unregister_message_capture(CHANNEL)
-		EngineDebugger.send_message(CHANNEL + ":gone", [])
+		if not _is_sent_away:
+			EngineDebugger.send_message(CHANNEL + ":gone", [])
 
 
 func _on_message(message: String, data: Array) -> bool:
@@ -51,6 +54,7 @@ func _on_message(message: String, data: Array) -> bool:
 		"ask":
 			_answer(data[0], data[1], data[2])
 		"leave":
+			_is_sent_away = true
 			queue_free()
 		_:
 			return false
@@ -60,6 +64,8 @@ func _on_message(message: String, data: Array) -> bool:
 func _answer(id: int, command: String, arguments: Dictionary) -> void:
 	var method: StringName = StringName("_do_" + command)
 	var answer: Variant = {"error": "The helper in the game does not know '%s'." % command}
+	if command == "play":
+		arguments["question"] = id
 	if has_method(method):
 		answer = await call(method, arguments)
 	EngineDebugger.send_message(CHANNEL + ":answer", [id, answer])

@@ -78,6 +78,7 @@ func _play(arguments: Dictionary) -> Dictionary:
 	var first_frame: int = Engine.get_process_frames()
 	var done: int = 0
 	while done < steps.size() and _why.is_empty():
+		EngineDebugger.send_message("tether:played", [arguments["question"], done])
 		await _take(steps[done], done)
 		done += int(_why.is_empty())
 	var result: Dictionary = {"played": done, "frames": Engine.get_process_frames() - first_frame}
