@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "support"))
 import harness  # noqa: E402
 import not_here  # noqa: E402
 
-OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0, "not here": 0, "not yet": 0}
+OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0, "not here": 0}
 SKIPS = []
 NO_EDITOR = "there is no Godot editor for Windows: `./dev engine windows` makes one, or set GODOT_WINDOWS"
 
@@ -23,10 +23,9 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     if harness.IS_WINDOWS:
-        for kind, names in (("not here", not_here.NOT_HERE), ("not yet", not_here.NOT_YET)):
-            before = len(items)
-            items[:] = [item for item in items if not not_here.is_among(item.nodeid, names)]
-            OUTCOMES[kind] = before - len(items)
+        before = len(items)
+        items[:] = [item for item in items if not not_here.is_meant(item.nodeid)]
+        OUTCOMES["not here"] = before - len(items)
         for item in items:
             if item.nodeid.startswith("engine/") and not harness.system.ENGINE:
                 item.add_marker(pytest.mark.skip(reason=NO_EDITOR))
@@ -60,7 +59,7 @@ def pytest_sessionfinish():
     path = os.environ.get("TETHER_TEST_COUNTS")
     if path:
         with open(path, "w") as file:
-            file.write("%(passed)d %(failed)d %(skipped)d %(not here)d %(not yet)d\n" % OUTCOMES)
+            file.write("%(passed)d %(failed)d %(skipped)d %(not here)d\n" % OUTCOMES)
     path = os.environ.get("TETHER_TEST_SKIPS")
     if path:
         with open(path, "a") as file:

@@ -23,7 +23,7 @@ os.environ.setdefault("TETHER_BUILD", os.path.join(ROOT, "build"))
 sys.path.insert(0, os.path.join(ROOT, "tests/support"))
 
 from editor_screen import Focus  # noqa: E402
-from harness import Process, free_ports, wait_gone  # noqa: E402
+from harness import Process, children_of, free_ports, wait_gone  # noqa: E402
 from lifecycle import describe_load, print_aligned, run, show  # noqa: E402
 from mcp_client import McpClient  # noqa: E402
 from tools_probe import Display  # noqa: E402
@@ -36,6 +36,11 @@ SETTINGS = """config_version=5
 
 config/name="Bench"
 config/features=PackedStringArray("4.5")
+run/max_fps=60
+
+[editor]
+
+run/main_run_args="--headless"
 
 [audio]
 
@@ -55,6 +60,24 @@ def cpu_seconds(pid):
     with open("/proc/%d/stat" % pid) as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+GAME_NODES = 5000
+GAME = {"game.gd": """extends Node2D
+
+
+func _ready() -> void:
+\tfor number: int in %d:
+\t\tvar made: Node2D = Node2D.new()
+\t\tmade.name = "N%%d" %% number
+\t\tadd_child(made)
+""" % (GAME_NODES - 2), "game.tscn": """[gd_scene format=3]
+
+[ext_resource type="Script" path="res://game.gd" id="1"]
+
+[node name="Game" type="Node2D"]
+script = ExtResource("1")
+"""}
 
 
 # ---- editors -------------------------------------------------------------------------------------
@@ -97,6 +120,9 @@ class Editor:
             os.symlink(ROOT + "/addons/tether", self.folder + "/addons/tether")
             with open(self.folder + "/.godot/extension_list.cfg", "w") as file:
                 file.write("res://addons/tether/tether.gdextension\n")
+        for name, text in GAME.items():
+            with open(os.path.join(self.folder, name), "w") as file:
+                file.write(text)
         with open(self.folder + "/project.godot", "w") as file:
             file.write(SETTINGS % ", ".join('"res://addons/%s/plugin.cfg"' % plugin for plugin in plugins))
 
@@ -358,9 +384,60 @@ def measure_screen(bench):
             editor.close()
 
 
+# ---- a running game ------------------------------------------------------------------------------
+
+def measure_share(bench, editor, game):
+    """CPU of the editor and of the game, in percent of one, while nothing is asked of either."""
+    time.sleep(1)
+    start = time.monotonic()
+    before = cpu_seconds(editor.pid), cpu_seconds(game)
+    time.sleep(3 if bench.quick else 10)
+    return [100 * (now - then) / (time.monotonic() - start) for now, then in zip((cpu_seconds(editor.pid), cpu_seconds(game)), before)]
+
+
+def run_game(editor):
+    """Starts it from the editor; its process."""
+    known = set(children_of(editor.pid))
+    editor.ask("play", "res://game.tscn")
+    end = time.monotonic() + LIMIT
+    while not set(children_of(editor.pid)) - known:
+        if time.monotonic() > end:
+            raise RuntimeError("the game did not start:\n" + editor.process.output[-2000:])
+        time.sleep(0.05)
+    return (set(children_of(editor.pid)) - known).pop()
+
+
+def measure_game(bench):
+    """A game costs no more with Tether in the editor, until something is asked of it; and then its tree."""
+    plain = Editor(bench, ["probe"], has_addon=False)
+    shares = {"without Tether": measure_share(bench, plain, run_game(plain))}
+    plain.ask("stop")
+    plain.close()
+    editor = Editor(bench, ["probe", "tether"])
+    editor.ask("offer_ping")
+    client = editor.wait_offered()
+    game = run_game(editor)
+    shares["with it, unused"] = measure_share(bench, editor, game)
+    times = []
+    for _ in range(5 if bench.quick else 30):
+        times.append(timed(lambda: client.call("game_tree")))
+    listed = client.call("game_tree")
+    assert listed["total"] == GAME_NODES, listed
+    shares["after it was used"] = measure_share(bench, editor, game)
+    bench.cost("tree of a game with %d nodes, to the client: the first, with the helper" % GAME_NODES, times[0], "ms")
+    bench.cost("  the others, median", statistics.median(times[1:]), "ms", 100)
+    bench.cost("  the others, worst", max(times[1:]), "ms")
+    for when, (of_editor, of_game) in shares.items():
+        bench.cost("CPU of the editor while a game runs, %s" % when, of_editor, "%")
+        bench.cost("CPU of that game, %s" % when, of_game, "%")
+    client.close()
+    editor.ask("stop")
+    editor.close()
+
+
 # ---- the report ----------------------------------------------------------------------------------
 
-ROWS = {"plugin": measure_plugin, "headless": measure_headless, "screen": measure_screen, "start": measure_start}
+ROWS = {"plugin": measure_plugin, "headless": measure_headless, "screen": measure_screen, "game": measure_game, "start": measure_start}
 BUDGETS = {"single call, now and then, median (ms)": 15, "burst of 50, median (ms)": 15, "two clients, median (ms)": 15}
 
 

@@ -25,6 +25,10 @@ from mcp_subjects import LEGACY, MODERN, Bare, Lean, Reference, Tether, cpu_seco
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUSY = 0.95  # of a CPU: whoever uses that much may be what limits the others
 REQUESTS = 100000
+TOKENS_MOST = 6000
+# Tokens of tools/list of other servers for Godot, by how many tools: counted once, in November 2026.
+TOKENS_OF_PEERS = {"coding-solo": (14, 1124), "gopeak": (33, 5872), "runtime": (39, 10690), "satellite": (21, 16394),
+                   "server": (77, 18246), "breakpoint": (280, 51393)}
 CALLS_PER_CPU_SECOND = 85000
 PATIENCE = 60  # seconds for all of them
 
@@ -226,6 +230,22 @@ def copy_tools(bench):
         json.dump({"tools": bench.tools}, file)
 
 
+def tell_tokens(bench):
+    """What a client pays for the tools of a real editor; true if it is within the budget."""
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), "support"))
+    import tokens
+    from tools_probe import ToolsEditor, make_tools_project
+    with ToolsEditor(make_tools_project(os.path.join(bench.folder, "project"))) as editor:
+        listed = editor.request(op="list")["answer"]
+        editor.quit()
+    whole, each = tokens.of_tools([dict({"name": name}, **tool) for name, tool in listed.items()], bench.packages)
+    print("\ntokens (o200k) of the editor's %d tools: %d (≤ %d: %s)" % (
+        len(each), whole, TOKENS_MOST, "pass" if whole <= TOKENS_MOST else "FAIL"))
+    print("  " + ", ".join("%s %d" % (name, count) for count, name in each))
+    print("  of others: " + ", ".join("%s %d (%d tools)" % (name, count, tools) for name, (tools, count) in TOKENS_OF_PEERS.items()))
+    return whole <= TOKENS_MOST
+
+
 # ---- the table -----------------------------------------------------------------------------------
 
 def print_table(bench, names):
@@ -266,18 +286,19 @@ def work(options, folder):
     print_table(bench, [kind.name for kind in kinds])
     print("\n%d tools, %d bytes of JSON, with every server; at the end: %s" % (
         len(bench.tools), os.path.getsize(bench.tools_file), describe_load()))
+    cheap = tell_tokens(bench)
     if options.json:
         with open(options.json, "w") as file:
             json.dump({"system": platform.platform(), "cpus": os.cpu_count(), "load": os.getloadavg(),
                        "quick": bench.quick, "connections": bench.connections,
                        "lines": [vars(line) | {"ratio": line.ratio(), "verdict": line.verdict(options.alone)}
                                  for line in bench.lines.values()]}, file, indent=1)
-    return 1 if any(line.verdict(options.alone) == "FAIL" for line in bench.lines.values()) else 0
+    return 1 if not cheap or any(line.verdict(options.alone) == "FAIL" for line in bench.lines.values()) else 0
 
 
 def main():
     options = read_arguments()
-    for name in [name for name in os.environ if name.startswith("TETHER_")]:
+    for name in [name for name in os.environ if name.startswith("TETHER_") and name not in ("TETHER_ENGINE", "TETHER_BUILD")]:
         del os.environ[name]
     folder = tempfile.mkdtemp(prefix="tb-")
     try:

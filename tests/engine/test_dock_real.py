@@ -21,7 +21,7 @@ var view = load("res://dock_view.gd")
 class Addon:
     """An editor with the addon, and what is to be seen in its dock."""
 
-    def __init__(self, folder, **environment):
+    def __init__(self, folder, command=None, **environment):
         self.ports = free_ports()
         state_dir = os.path.join(folder, "state")
         os.mkdir(state_dir, 0o700)
@@ -30,7 +30,7 @@ class Addon:
         with open(os.path.join(project, "project.godot"), "a") as file:
             file.write("\n[tether]\n\nserver/http_port=%d\nserver/ws_port=%d\n" % tuple(self.ports))
         self.scene = plugin_scene.Scene(project, state_dir, plugins=("tether", "driver"),
-                                        env=environment, arguments=())
+                                        env=environment, arguments=(), command=command)
 
     def run(self, code):
         return self.scene.run(NAMES + code)
@@ -194,7 +194,7 @@ def test_changed_command_of_a_running_server_is_applied_at_a_press(addon):
     assert "Settings changed: restart to apply." in addon.texts()
     addon.press("Apply")
     texts = addon.wait_for_another(first)
-    assert "server --say new (%d)" % addon.pid_of("server") in texts and "Apply" not in texts
+    assert "%s --say new (%d)" % (os.path.basename(system.local(SERVER)), addon.pid_of("server")) in texts and "Apply" not in texts
 
 
 def test_headless_editor_gets_no_server_and_no_dock(tmp_path):

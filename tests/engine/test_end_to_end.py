@@ -14,6 +14,7 @@ from harness import TETHER, end_strays, system, wait_gone
 from scene import kill, wait_until
 from served import Load
 from test_reload import RELOAD
+from mcp_client import value_of
 from whole import OWN_TOOLS, ToolFailed, Whole, steadily, until
 
 KNOCKING = 2  # clients at once
@@ -39,6 +40,8 @@ func _enter_tree() -> void:
 	tether.register_tool("fail", {"description": "Has a mistake."}, fail)
 	tether.register_tool("never", {"description": "Does not end."}, never)
 	tether.register_tool("picture", {"description": "Says it in MCP's terms."}, picture)
+	tether.register_tool("numbers", {"description": "Tells numbers."}, numbers)
+	tether.register_tool("typed", {"description": "Tells them, and what they are.", "outputSchema": {"type": "object"}}, numbers_later)
 
 
 func greet(arguments: Dictionary) -> String:
@@ -60,6 +63,16 @@ func never(_arguments: Dictionary) -> String:
 	print("foreign: waiting")
 	await tree_exiting # at the latest: the engine leaks what still waits when it ends
 	return "never"
+
+
+func numbers(_arguments: Dictionary) -> Dictionary:
+	return {"a": 0.7, "b": 0.1 + 0.2, "c": 1e300, "d": -1e-300, "e": 10.0, "f": 9007199254740993, "g": 1e22,
+			"h": PackedFloat32Array([0.7, 1e-5]), "0.69999999999999996": "0.69999999999999996 \\" 1.50"}
+
+
+func numbers_later(arguments: Dictionary) -> Dictionary:
+	await get_tree().process_frame
+	return numbers(arguments)
 
 
 func picture(_arguments: Dictionary) -> Dictionary:
@@ -113,7 +126,8 @@ def whole(tmp_path_factory):
         editor.scene.process.running.append(editor.scene.process)
         daemon = editor.instance.status()["daemon"]["pid"]
         # What tools were made to get wrong is told, and nothing else.
-        assert [line for line in editor.close() if "Invalid access to property" not in line] == []
+        said = [line for line in editor.close() if "Invalid access to property" not in line]
+        assert said == [], said
         wait_gone(daemon)
         assert end_strays() == []
 
@@ -202,6 +216,28 @@ def test_F8_scene_is_built_run_and_undone(whole):
             assert snapshot(client) == before, tool
         assert snapshot(client) == empty
         assert "othing" in client.refusal("editor_undo") or client.call("editor_undo") == {}
+
+
+NUMBERS = {"a": "0.7", "b": "0.30000000000000004", "c": "1e+300", "d": "-1e-300", "e": "10", "f": "9007199254740993", "g": "1e22"}
+
+
+def test_I3_numbers_are_the_shortest_and_structure_is_for_who_says_what_it_is(whole):
+    whole.run(ADD_FOREIGN)
+    try:
+        with whole.client() as client:
+            wait_until(lambda: "numbers" in client.tools(), "the tools are there")
+            plain, typed = client.result("numbers"), client.result("typed")
+            assert "structuredContent" not in plain and typed["structuredContent"] == json.loads(plain["content"][0]["text"])
+            text = plain["content"][0]["text"]
+            assert typed["content"] == plain["content"]
+            for name, written in NUMBERS.items():
+                assert '"%s":%s,' % (name, written) in text, text
+            assert '"h":[0.7,1e-05]' in text and '"0.69999999999999996":"0.69999999999999996 \\" 1.50"' in text
+            assert "structuredContent" not in client.result("editor_state")
+    finally:
+        whole.run(REMOVE_FOREIGN)
+        with whole.client() as client:
+            wait_until(lambda: "numbers" not in client.tools(), "they went with it")
 
 
 def check_run(whole, client):
@@ -334,21 +370,26 @@ def test_E6_F5_server_is_restarted_and_killed_while_an_editor_is_connected(whole
         assert outcomes.total() - outcomes[200] <= KNOCKING, outcomes
 
 
+def answered(message):
+    """What a tool answers that could do it; else None."""
+    result = message.get("result", {"isError": True})
+    return None if result.get("isError") else value_of(result)
+
+
 def test_E6_daemon_is_killed_and_the_front_goes_on(whole):
     argv = [TETHER, "mcp", "--http-port", str(whole.ports[0]), "--ws-port", str(whole.ports[1])]
     with whole.client() as client, Front(argv, whole.instance.env) as front:
         tools = set(client.tools())
         assert front.initialize()["serverInfo"]["name"]
         assert {tool["name"] for tool in front.ask("tools/list")["result"]["tools"]} == tools
-        state = front.call("editor_state")["result"]["structuredContent"]
+        state = value_of(front.call("editor_state")["result"])
         daemon = whole.instance.status()["daemon"]["pid"]
         kill(daemon)
         wait_gone(daemon)
         # What is asked meanwhile is answered, by a server that has the editor's tools again or says why not.
         answer = front.call("editor_state")
         assert "result" in answer or "error" in answer
-        found = wait_until(lambda: front.call("editor_state").get("result", {}).get("structuredContent"),
-                           "the editor is found again")
+        found = wait_until(lambda: answered(front.call("editor_state")), "the editor is found again")
         assert found["project"] == state["project"]
         assert whole.instance.status()["daemon"]["pid"] != daemon
         with whole.client() as again:
@@ -364,14 +405,17 @@ def test_F8_A5_two_editors_and_one_that_dies_in_a_call(tmp_path):
                 client.call("editors_list")["editors"]), "two editors")
             assert {editor["project"] for editor in editors} == {"first", "second"}
             client.call("editor_select", editor="second")
-            wait_until(lambda: len(client.tools()) > len(OWN_TOOLS), "the second editor's tools are there")
+            wait_until(lambda: any(editor["tools"] for editor in client.call("editors_list")["editors"]),
+                       "the second editor's tools are there")
             assert client.call("editor_state")["project"] == "second"
             first.run('driver.get_tree().root.find_child("TetherControl", true, false).server.mark_active()')
-            wait_until(lambda: client.call("editor_state")["project"] == "first", "the first one is active")
-            client.call("editor_select", editor="second")
+            with first.client() as other:
+                wait_until(lambda: other.call("editor_state")["project"] == "first", "the first one is active")
+            assert client.call("editor_state")["project"] == "second"  # as this client has chosen
             second.run(ADD_FOREIGN)
             wait_until(lambda: "never" in client.tools(), "the tools are there")
             with first.client() as other:
+                other.call("editor_select", editor="second")
                 call = Meanwhile(other, "never")
                 second.scene.process.expect("foreign: waiting")
                 began = time.monotonic()
@@ -379,7 +423,10 @@ def test_F8_A5_two_editors_and_one_that_dies_in_a_call(tmp_path):
                 call.finish()
                 assert isinstance(call.error, ToolFailed) and "went away" in str(call.error), (call.error, call.result)
                 assert time.monotonic() - began < 10  # by the end of its connection; silence takes longer to tell
-            # The other editor serves at once, and does not have the tools of the one that is gone.
+            # A client that has chosen the one that is gone is not served by another unasked. The other editor serves
+            # at once who wants it, and does not have the tools of the one that is gone.
+            assert "is not connected" in client.refusal("editor_state")
+            client.call("editor_select", editor="first")
             assert client.call("editor_state")["project"] == "first"
             assert "never" not in client.tools()
         daemon = first.instance.status()["daemon"]["pid"]

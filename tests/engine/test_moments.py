@@ -7,7 +7,7 @@ import time
 
 from harness import Process, free_ports, system
 from plugin_scene import Scene
-from scene import Watched, wait_until
+from scene import Watched, command_of, wait_until
 from tether import SERVER, can_bind
 from test_reload import RELOAD
 
@@ -47,8 +47,11 @@ def kill_at(moment, pause, folder):
         with Watched([pid]) as watched:
             scene.process.kill()
             dead = watched.wait()
-            wait_until(lambda: all_of(state_dir) in ([pid], []),
-                       "the end of all that the editor started", LIMIT)
+            try:
+                wait_until(lambda: all_of(state_dir) in ([pid], []), "its end", LIMIT)
+            except TimeoutError:
+                raise AssertionError("%s after %.3f s: there is still %s" % (name, pause, [
+                    command_of(one) for one in all_of(state_dir) if one != pid])) from None
         took = time.monotonic() - dead
         left = [file for _, _, files in os.walk(state_dir) for file in files
                 if file.endswith((".json", ".sock")) and file != "last.json"]

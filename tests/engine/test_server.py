@@ -7,6 +7,7 @@ import stat
 import pytest
 
 from harness import BUILD, LIMIT, Process, TETHER, free_ports, run, system, wait_gone
+from mcp_client import McpClient
 from plugin_scene import shared_scene
 from scene import command_of, is_alive, kill
 from tether import SERVER, can_bind
@@ -83,11 +84,25 @@ def test_E6_daemon_that_was_told_to_stop_in_a_flood_is_not_started_again(scene):
     assert "lost" not in server.states() and server.ports_are_free()
 
 
+def test_K1_server_that_speaks_over_standard_input_gets_an_address(scene):
+    """A plugin's server without any HTTP; it is lost, comes back, and ends with the editor's plugin."""
+    server = scene.server("piped", command=system.STDIO_STUB, transport="stdio")
+    server.start()
+    with McpClient(server.http) as client:
+        pid = int(client.call("pid"))
+        kill(pid)
+        assert client.call("echo", text="back") == "back"
+        pid = int(client.call("pid"))
+    server.stop()
+    wait_gone(pid)
+    assert server.ports_are_free()
+
+
 def test_F8_properties_become_the_flags_of_the_launcher(scene, tmp_path):
     record = tmp_path / "arguments"
     launcher = system.script(str(tmp_path / "launcher"), 'printf "%%s\\n" "$@" >%s\nexec %s "$@"\n' % (record, TETHER))
     server = scene.server("flags", launcher=launcher, grace_ms=700, stop_grace_ms=900, ready_timeout_ms=8000,
-                          idle_limit_ms=60000, ready="http:/", restart_policy="never", ports="auto",
+                          idle_limit_ms=60000, linger_ms=70000, ready="http:/", restart_policy="never", ports="auto",
                           owner_aliases=["FIRST_ALIAS", "SECOND_ALIAS"])
     server.start()
     server.stop()
@@ -96,15 +111,15 @@ def test_F8_properties_become_the_flags_of_the_launcher(scene, tmp_path):
     options = words[1:words.index("--")]
     assert sorted(zip(options[::2], options[1::2])) == sorted([
         ("--http-port", str(server.http)), ("--ws-port", str(server.ws)), ("--ports", "auto"),
-        ("--ready", "http:/"), ("--restart", "never"), ("--ready-timeout-ms", "8000"), ("--grace-ms", "700"),
-        ("--stop-grace-ms", "900"), ("--idle-limit-ms", "60000"), ("--owner-env", "FIRST_ALIAS"),
+        ("--transport", "http"), ("--ready", "http:/"), ("--restart", "never"), ("--ready-timeout-ms", "8000"), ("--grace-ms", "700"),
+        ("--stop-grace-ms", "900"), ("--idle-limit-ms", "60000"), ("--linger-ms", "70000"), ("--owner-env", "FIRST_ALIAS"),
         ("--owner-env", "SECOND_ALIAS")])
     plain = scene.server("defaults", launcher=launcher)
     plain.start()
     plain.stop()
     assert record.read_text().splitlines() == [
         "launch", "--http-port", str(plain.http), "--ws-port", str(plain.ws), "--ports", "fixed", "--restart",
-        "on-failure", "--", SERVER]
+        "on-failure", "--transport", "http", "--", SERVER]
 
 
 def test_F8_two_servers_at_once_do_not_know_of_each_other(scene):
@@ -360,19 +375,17 @@ SPEECHES = {"garbage": "echo this is no result", "nothing": "exit 0", "failure":
             "control too long": "printf '{\"result\":\"started\",\"code\":0,\"control\":\"/%0500d\"}' 0"}
 
 
-def test_F8_launcher_that_says_what_no_launcher_says_is_a_failure(scene, tmp_path):
-    servers = {}
-    for number, speech in enumerate(SPEECHES):
-        servers[speech] = scene.server(speech, launcher=system.script(str(tmp_path / str(number)), SPEECHES[speech] + "\n"))
-        servers[speech].do("start")
-    for speech, server in servers.items():
-        if speech.startswith("control"):
-            server.wait_state("lost")  # it may come back, so this goes on for a while
-        else:
-            failed = server.expect("failed")
-            assert failed["code"] != 0 and len(failed["message"]) > 10, speech
-            server.wait_state("failed")
-            assert server.status()["message"] == failed["message"]
-        server.set(launcher="")
-        server.start()
-        server.stop()
+@pytest.mark.parametrize("speech", SPEECHES)
+def test_F8_launcher_that_says_what_no_launcher_says_is_a_failure(scene, tmp_path, speech):
+    server = scene.server(speech, launcher=system.script(str(tmp_path / "launcher"), SPEECHES[speech] + "\n"))
+    server.do("start")
+    if speech.startswith("control"):
+        server.wait_state("lost")  # it may come back, so this goes on for a while
+    else:
+        failed = server.expect("failed")
+        assert failed["code"] != 0 and len(failed["message"]) > 10, speech
+        server.wait_state("failed")
+        assert server.status()["message"] == failed["message"]
+    server.set(launcher="")
+    server.start()
+    server.stop()

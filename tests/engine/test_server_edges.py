@@ -22,7 +22,7 @@ def scene(tmp_path_factory):
 @pytest.mark.parametrize("values, word", [
     ("http_port = -1", "--http-port"), ("http_port = 65536", "--http-port"), ("http_port = NAN", "--http-port"),
     ("ws_port = 9223372036854775807", "--ws-port"), ('ports = "any"', "--ports"), ('ready = "soon"', "--ready"),
-    ('restart_policy = "sometimes"', "--restart"), ('owner_aliases = PackedStringArray(["A=B"])', "--owner-env"),
+    ('restart_policy = "sometimes"', "--restart"), ('transport = "pigeon"', "--transport"), ('owner_aliases = PackedStringArray(["A=B"])', "--owner-env"),
     ('command = PackedStringArray([""])', "no server command"), ('launcher = "res://no such"', "cannot run"),
     ('command = PackedStringArray(["x".repeat(3000000)])', "cannot run")])
 def test_F8_a_value_that_makes_no_sense_is_told(scene, values, word):

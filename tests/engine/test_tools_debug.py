@@ -114,6 +114,20 @@ def test_J3_what_an_expression_is_in_a_frame(game):
     assert debug(game)["locals"]["x"] == {"float": 1}  # and it is still held
 
 
+def test_J3_a_sequence_that_is_cut_goes_on_with_the_game_and_keeps_its_values(game):
+    game.call("project_run", scene="current")
+    game.call("game_tree")
+    debug(game, "break", path=game.script, line=DEEPER)
+    steps = [{"frames": 2}, {"until": "scene.frames >= 2", "limit": 60}]
+    cut = game.refusal("game_play", steps=steps, values=["scene.frames >= 2", "scene.label"], limit=100)
+    assert "holds the game at %s:%d" % (game.script, DEEPER) in cut and "It was in step 2 of the sequence" in cut
+    assert "played" not in debug(game, "clear")
+    went_on = debug(game, "continue")  # which may tell it already, and then it is told once
+    told = went_on.get("played") or game.until("game_debug", lambda answer: "played" in answer)["played"]
+    assert told["played"] == 2 and told["values"]["scene.frames >= 2"] is True and len(told["values"]["scene.label"]) == 3
+    assert "played" not in debug(game)
+
+
 def test_J3_a_game_that_runs_is_paused_and_breakpoints_come_and_go(game):
     game.call("project_run", scene="current")
     game.call("game_tree")

@@ -484,16 +484,16 @@ def test_F8_the_help_is_loaded_without_holding_up_the_editor(tools):
 
 
 def test_F8_the_help_of_a_method_is_read(tools):
-    method = tools.call("docs_method", **{"class": "Sprite2D", "name": "add_child"})
+    method = tools.call("docs_member", **{"class": "Sprite2D", "name": "add_child"})
     assert method["class"] == "Node" and "Adds a child" in method["description"] and "force_readable_name" in method["signature"]
-    assert tools.call("docs_method", **{"class": "@GlobalScope", "name": "lerp"})["kind"] == "method"
-    assert tools.call("docs_method", **{"class": "@GDScript", "name": "@export_range"})["kind"] == "annotation"
-    assert "'look_at'" in tools.refusal("docs_method", **{"class": "Node2D", "name": "lookat"})
+    assert tools.call("docs_member", **{"class": "@GlobalScope", "name": "lerp"})["kind"] == "method"
+    assert tools.call("docs_member", **{"class": "@GDScript", "name": "@export_range"})["kind"] == "annotation"
+    assert "'look_at'" in tools.refusal("docs_member", **{"class": "Node2D", "name": "lookat"})
 
 
 def test_F8_the_help_of_a_property_is_read(tools):
-    assert "position: Vector2 = Vector2(0, 0)" in tools.call("docs_property", **{"class": "Sprite2D", "name": "position"})["signature"]
-    assert tools.call("docs_property", **{"class": "Node", "name": "PROCESS_MODE_ALWAYS"})["signature"] == "ProcessMode.PROCESS_MODE_ALWAYS = 3"
+    assert "position: Vector2 = Vector2(0, 0)" in tools.call("docs_member", **{"class": "Sprite2D", "name": "position"})["signature"]
+    assert tools.call("docs_member", **{"class": "Node", "name": "PROCESS_MODE_ALWAYS"})["signature"] == "ProcessMode.PROCESS_MODE_ALWAYS = 3"
 
 
 def test_F8_the_help_is_searched(tools):

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from harness import system
 from tools_probe import shared_tools
 
 WANTED_ERRORS = ("SCRIPT ERROR: Parse Error", "SCRIPT ERROR: Compile Error", "is left as it is")
@@ -55,7 +56,8 @@ def fill(project):
         os.makedirs(os.path.dirname(os.path.join(project, path)), exist_ok=True)
         with open(os.path.join(project, path), "w") as file:
             file.write(text)
-    os.symlink(os.path.join(project, ".env"), os.path.join(project, "linked.txt"))
+    if system.FILE_LINKS:
+        os.symlink(os.path.join(project, ".env"), os.path.join(project, "linked.txt"))
     os.symlink(".vscode", os.path.join(project, "linked_dots"))
     os.symlink("addons/tether/looks", os.path.join(project, "linked_addon"))
 
@@ -169,9 +171,9 @@ def test_L1_a_script_is_checked_and_written_without_being_run(tools):
 def test_L1_what_runs_code_of_others_says_that_it_reaches_anything(tools):
     """With all else a client need not fear for what is outside the editor."""
     hints = {name: tool["annotations"] for name, tool in tools.request(op="list")["answer"].items()}
-    assert {name for name in hints if hints[name]["openWorldHint"]} == {"script_run", "node_call", "project_run", "game_run", "game_play",
-                                                                    "game_debug"}
-    assert not any(hints[name]["readOnlyHint"] for name in hints if hints[name]["openWorldHint"])
+    assert {name for name in hints if hints[name].get("openWorldHint", True)} == {"script_run", "node_call", "project_run", "game_run", "game_play",
+                                                                    "game_debug", "project_test", "project_export"}
+    assert not any(hints[name].get("readOnlyHint") for name in hints if hints[name].get("openWorldHint", True))
 
 
 # ---- L1: reading ---------------------------------------------------------------------------------
@@ -212,7 +214,7 @@ def test_L1_plain_data_is_read_as_before(tools):
 
 def test_L1_the_help_of_a_class_that_runs_is_not_made_by_loading_it(tools):
     assert "would run code" in tools.refusal("docs_class", name="Eager")
-    assert "would run code" in tools.refusal("docs_method", **{"class": "Eager", "name": "x"})
+    assert "would run code" in tools.refusal("docs_member", **{"class": "Eager", "name": "x"})
     assert tools.call("docs_class", name="Item")["script"] == "res://calm/item.gd"
     assert ran(tools) == []
 

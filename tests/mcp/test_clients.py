@@ -99,10 +99,10 @@ def test_F7_sdk_client(server, sdk, era, transport):
         check_rest(seen, editor)
 
 
-def test_F7_without_an_editor(server):
-    """F7: a client that comes before any editor finds the server's own tools, and is told what to do."""
+def test_I1_F7_without_an_editor(server):
+    """I1: a client that comes before any editor finds what editors offer, and is told what to do."""
     seen = run_client(server, "v2", "modern", "http", ["tools", "unknown", "editors"])
-    assert set(seen["tools"]) == {"editor_select", "editors_list"}
+    assert {"editor_select", "editors_list", "editor_state"} <= set(seen["tools"])
     result = seen["unknown"]["result"]
     assert result["isError"] is True and "Godot" in result["content"][0]["text"]
 

@@ -113,7 +113,7 @@ def test_F7_editor_gone_in_the_middle_of_a_call(server, end):
             assert result.get("isError") is True, result
             assert "editor" in words(result).lower()
         assert time.monotonic() - gone < PROMPTLY
-    assert set(tool_names(server)) == {"editors_list", "editor_select"}
+    assert {"editors_list", "editor_select", "wait"} <= set(tool_names(server))  # they stay listed
 
 
 def test_F7_editor_killed(server):

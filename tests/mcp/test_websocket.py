@@ -209,7 +209,7 @@ def test_F7_very_many_half_open_handshakes():
 
 def test_F7_those_that_are_refused_push_nobody_out():
     """However many they are, and though they stay: who is in the middle of its handshake comes in."""
-    with Echo() as echo:
+    with Echo(handshake_ms=60000, close_ms=60000) as echo:
         with Raw.connect(echo.port) as honest:
             honest.send(request(echo.port)[:-2])
             refused = []

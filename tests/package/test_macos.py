@@ -57,8 +57,9 @@ def test_H7_what_is_for_arm64_is_signed_ad_hoc(file):
 
 def test_H7_it_names_no_folder_of_where_it_was_made(file):
     for one in mach_o.slices(read(file)):
+        data = one.data.replace("/root/…".encode(), b"")  # which the tools say of the nodes of a game
         for folder in (os.path.dirname(BUILD), home_of_the_compiler(), "/home/", "/root/", "/tmp/zig"):
-            assert folder.encode() not in one.data, folder
+            assert folder.encode() not in data, folder
 
 
 def test_H7_the_framework_is_what_its_facts_say():

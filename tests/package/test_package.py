@@ -29,7 +29,7 @@ def contents():
 
 # ---- what is in it ----
 
-def test_H3_everything_is_below_the_addon_and_small(contents):
+def test_F12_H3_everything_is_below_the_addon_and_small(contents):
     assert all(name.startswith("addons/tether/") for name in contents)
     assert os.path.getsize(package()) < MOST
     assert PROGRAMS | LIBRARIES <= set(contents)
@@ -38,7 +38,7 @@ def test_H3_everything_is_below_the_addon_and_small(contents):
         assert "addons/tether/" + name in contents
 
 
-def test_H3_the_libraries_are_those_that_the_extension_names(contents):
+def test_F12_H3_the_libraries_are_those_that_the_extension_names(contents):
     text = contents["addons/tether/tether.gdextension"][1].decode()
     named = set(re.findall(r'"(bin/[^"]+)"', text))
     here = {name[len("addons/tether/"):] for name in LIBRARIES}

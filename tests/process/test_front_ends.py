@@ -27,7 +27,7 @@ class Family:
 
     def __init__(self, scene, env=None, *options):
         instance = scene.instance
-        argv = instance.argv("mcp", "--grace-ms", "60000", *options, "--", *system.command(STUB))
+        argv = instance.argv("mcp", "--grace-ms", "60000", *options, "--transport", "http", "--", *system.command(STUB))
         self.instance = instance
         self.parent = Process(system.parent(argv), dict(scene.env, **(env or {})),
                               stdin=subprocess.PIPE)
@@ -93,7 +93,7 @@ def test_B4_under_a_parent_that_is_process_1_it_does_not_end_itself(scene):
     if not words:
         pytest.skip("no pid namespaces here")
     orphan = '(sh -c \'read _; exec "$@"\' sh "$@" <&3 &); echo orphaned; exec sleep 1000'
-    argv = scene.instance.argv("mcp", "--", *STUB)
+    argv = scene.instance.argv("mcp", "--transport", "http", "--", *STUB)
     with Process(words + ["sh", "-c", "exec 3<&0; " + orphan, "sh"] + argv, scene.env,
                  stdin=subprocess.PIPE) as init:
         init.expect("^orphaned$")
@@ -117,7 +117,7 @@ def test_B4_as_process_1_it_does_not_end_itself_and_obeys_sigterm(scene):
     words = in_namespace("--pid", "--fork", "--kill-child", "--mount-proc")
     if not words:
         pytest.skip("no pid namespaces here")
-    with Process(words + scene.instance.argv("mcp", "--", *STUB), scene.env, stdin=subprocess.PIPE) as front:
+    with Process(words + scene.instance.argv("mcp", "--transport", "http", "--", *STUB), scene.env, stdin=subprocess.PIPE) as front:
         front.popen.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
         front.popen.stdin.flush()
         front.expect('"serverInfo"')
@@ -168,7 +168,7 @@ def test_everything_may_be_said_before_the_server_is_up(scene):
     with open(path, "w") as file:
         file.write(text)
     with open(path) as file:
-        done = scene.instance.cli("mcp", "--grace-ms", "0", "--", *system.command(STUB), env=scene.env, stdin=file)
+        done = scene.instance.cli("mcp", "--grace-ms", "0", "--transport", "http", "--", *system.command(STUB), env=scene.env, stdin=file)
     answers = [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
     assert sorted(answer["id"] for answer in answers) == [1, 2, 3] and done.status == 0
     order = [scene.observer.expect(event="request")["body"] for _ in range(2)]

@@ -12,6 +12,7 @@ from tether import SERVER, Instance
 
 TRIES = 30  # so often it is seen to wake up, where it would be asleep if it had given up
 COMMANDS = {"editor": [DRIVE, TETHER], "front": [TETHER, "mcp"]}
+HTTP = {"editor": [], "front": ["--transport", "http"]}
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def wakings(pid, who):
 @pytest.mark.parametrize("who", sorted(COMMANDS))
 def test_A10_who_finds_no_room_at_the_endpoint_tries_again(instance, who):
     with FakeDaemon(instance, room=0) as daemon, Process(
-            COMMANDS[who] + instance.ports + ["--", SERVER], instance.env, stdin=subprocess.PIPE) as program:
+            COMMANDS[who] + instance.ports + HTTP[who] + ["--", SERVER], instance.env, stdin=subprocess.PIPE) as program:
         if who == "editor":
             program.popen.stdin.write(b"new\nstart\n")
             program.popen.stdin.flush()

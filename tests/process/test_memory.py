@@ -82,7 +82,7 @@ def test_L5_every_command_is_walked_through():
     known = set(re.findall(r"^  ([a-z]+) ", run([TETHER, "help"]).output, re.MULTILINE)) | {"daemon"}
     with open(__file__) as file:
         walked = {words[0] for words in ALONE} | set(re.findall(r'walk\(tmp_path, "([a-z]+)"', file.read()))
-    assert len(known) == 13 and known == walked
+    assert len(known) == 14 and known == walked
 
 
 @MODES
@@ -104,6 +104,28 @@ def test_L5_commands_that_look_at_a_daemon(state_dir, tmp_path, words, once):
         server = it.launch()["server_pid"]
         walk_command(it, tmp_path, once, *words)
         assert it.status()["server"]["pid"] == server
+
+
+@MODES
+@pytest.mark.parametrize("word", ["list", "show", "add", "remove"])
+def test_L5_clients(tmp_path, word, once):
+    """Of a client's file nothing is lost: it is as it was, or as it should be."""
+    file = tmp_path / "game" / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    (tmp_path / "game" / "project.godot").write_text("")
+    words = [TETHER, "clients", word] + ["cursor"] * (word != "list") + ["--project", str(tmp_path / "game")]
+    file.write_text('{\n  "mcpServers": {\n    "other": {"url": "http://127.0.0.1:1"}\n  }\n}\n')
+    if word == "remove":
+        assert run([TETHER, "clients", "add"] + words[3:], {"HOME": str(tmp_path)}).status == 0
+    before = file.read_text()
+    usual = run(words, {"HOME": str(tmp_path)})
+    after = file.read_text()
+    assert usual.status == 0 and (before != after) == (word in ("add", "remove"))
+    for failing in walk(tmp_path, "clients", once):
+        file.write_text(before)
+        done = run(words, {"HOME": str(tmp_path), **failing.env}, limit=15)
+        check(done, usual, failing)
+        assert file.read_text() == after or done.status != 0 and file.read_text() == before, failing.env
 
 
 @MODES

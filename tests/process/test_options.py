@@ -10,7 +10,7 @@ from scene import command_of, environment_of
 from tether import SERVER, Instance, can_bind, http_get, identity, start_owner
 
 INTERVALS = {"grace-ms": 500, "stop-grace-ms": 5000, "ready-timeout-ms": 30000, "sweep-ms": 30000,
-             "idle-limit-ms": 0, "silence-limit-ms": 1800000, "poll-ms": 1000,
+             "idle-limit-ms": 0, "linger-ms": 0, "silence-limit-ms": 1800000, "poll-ms": 1000,
              "parent-poll-ms": 2000}
 COMMANDS = ["run", "launch", "status", "stop", "restart", "logs", "doctor", "sweep"]
 

@@ -125,9 +125,9 @@ def test_F7_one_stream_too_many(server):
 
 def test_F7_one_session_too_many(server):
     """The one that has been unused for longest is forgotten, but not while it waits for an answer."""
-    calling, used, unused = server.session(), server.session(), server.session()
-    with server.editor() as editor, calling.begin("tools/call", {"name": "echo"}) as http, \
-            used.stream() as kept, unused.stream() as ended:
+    with server.editor() as editor:
+        calling, used, unused = server.session(), server.session(), server.session()
+        http, kept, ended = calling.begin("tools/call", {"name": "echo"}), used.stream(), unused.stream()
         call = editor.call()
         for _ in range(SESSIONS - 3):
             server.session()

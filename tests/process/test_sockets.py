@@ -195,7 +195,7 @@ class Load:
     def work(self, port):
         while not self.ending.is_set():
             try:
-                answer = http_get(port)[1].rsplit(b" ", 1)[1].decode().strip()
+                answer = http_get(port, limit=10)[1].rsplit(b" ", 1)[1].decode().strip()
                 outcome = "answered"
             except ConnectionRefusedError:
                 outcome = "refused"

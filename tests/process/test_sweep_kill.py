@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from harness import Process
+from harness import IS_WINDOWS, Process
 from scene import (SessionProcess, Watched, find_daemon, find_guard, is_alive, kill, server_of, stamps_at, stays,
                    wait_alone, wait_until)
 from tether import SERVER, Instance, http_get, start_owner
@@ -210,8 +210,8 @@ def test_F9_kill(state_dir, tmp_path, step, victim):
 
 def test_F9_blows_hit_somebody():
     """The sweep above is worth something only if the victims are there when they are aimed at."""
-    if set(HITS) != set(POINTS):
+    if set(HITS) != {point for point in POINTS if point[1] != "guard" or not IS_WINDOWS}:
         pytest.skip("only a part of the sweep was run")
     missed = ["%s %s" % (victim, step.__name__) for (step, victim), hit in HITS.items() if not hit]
     print("missed: %s" % missed)
-    assert len(POINTS) - len(missed) >= 40, missed
+    assert len(missed) <= len(POINTS) - 40, missed

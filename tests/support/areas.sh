@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 
 TEST_WRAPPER=() # what pytest is started with
+LANES=2
 PASSED=0
 FAILED=0
 SKIPPED=0
@@ -47,7 +48,7 @@ run_tap() {
     grep -E '^# [0-9]+ states' "$log" >&2 || true
     if [ "$failed" != 0 ]; then
         printf '%s: exit status %d\n' "$*" $status >&2
-        tail -n 60 "$log" >&2
+        grep -A 8 '^not ok ' "$log" >&2 || tail -n 60 "$log" >&2
     fi
     count "$passed" "$failed" "$skipped"
 }
@@ -84,7 +85,8 @@ run_pytest_file() {
     if (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 \
         TETHER_TEST_COUNTS="$BUILD/logs/lanes/${file//\//-}" TETHER_TEST_SKIPS="$SKIPS" \
         TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
-        TETHER_NODE="$NODE_PACKAGES" TETHER_WINDOWS_NODE="$WINDOWS_NODE/package/bin/node.exe" \
+        TETHER_NODE="$NODE_PACKAGES" TETHER_STRANGERS="$STRANGERS" TETHER_REAL_CLIENTS="$REAL_CLIENTS" \
+        TETHER_WINDOWS_NODE="$WINDOWS_NODE/package/bin/node.exe" \
         "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin \
         --basetemp="$BUILD/tmp/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1; then
         printf '%s: %s\n' "$file" "$(tail -n 1 "$log")" >&2
@@ -110,14 +112,14 @@ run_lane() {
     while file=$(next_test_file) && [ -n "$file" ]; do run_pytest_file "$1" "$file"; done
 }
 
-# All tests of these folders, two files at a time: most of them wait for something, most of the time.
+# All tests of these folders, LANES files at a time: most of them wait for something, most of the time.
 run_pytest() {
     local lane lanes=()
     rm -rf "$BUILD/logs/lanes"
     mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
     (cd "$ROOT/tests" && find "$@" -maxdepth 1 -name 'test_*.py' -printf '%s %p\n' | sort -rn | cut -d' ' -f2) \
         >"$BUILD/logs/lanes.todo"
-    for lane in 1 2; do
+    for ((lane = 1; lane <= LANES; lane++)); do
         run_lane $lane &
         lanes+=($!)
     done
@@ -168,11 +170,12 @@ with_wine() {
         WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
 }
 
-# The tests of Windows itself.
+# The tests of Windows itself, and those of launcher and server, which are the same there.
 area_windows() {
     local program
     run_pytest wine
     run_on_windows windows
+    run_the_same process mcp
     with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
     for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
         run_tap with_wine /usr/lib/wine/wine64 "$program"
@@ -186,19 +189,23 @@ run_on_windows() {
     TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest "$@"
 }
 
-# The tests of the other areas, run on Windows, and which are not. Not a part of all tests as long as one of some
-# hundred processes does not start under Wine, or keeps its port for a moment.
-area_same() {
-    run_on_windows process mcp engine
-    "$PYTHON" "$ROOT/tests/support/not_here.py"
-    cat "$BUILD"/logs/lanes/{process,mcp,engine}-* | awk '
-        { same += $1; left += $2 + $3; not_here += $4; not_yet += $5 }
+# Tests of other areas, run on Windows, and how many of them are not. They wait even more there.
+run_the_same() {
+    local LANES=5
+    run_on_windows "$@"
+    cat "$BUILD"/logs/lanes/* | awk '
+        { same += $1; left += $2 + $3; not_here += $4 }
         END {
-            printf "windows: %d of %d the same, %d not applicable", same, same + left + not_here + not_yet, not_here
+            printf "windows: %d of %d the same, %d not applicable", same, same + left + not_here, not_here
             if (left) printf ", %d failed or skipped", left
-            if (not_yet) printf ", %d not tried", not_yet
             printf "\n"
         }'
+}
+
+# All of them, those of the editor included, for which all tests have no time; and which are not run there.
+area_same() {
+    run_the_same process mcp engine
+    "$PYTHON" "$ROOT/tests/support/not_here.py"
 }
 
 # ---- other systems -------------------------------------------------------------------------------
@@ -345,8 +352,10 @@ prepare_areas() {
     [ ${#tools[@]} -eq 0 ] || need "${tools[@]}"
     cmd_build compiledb=yes
     for area in "$@"; do
-        if [ "$area" = process ]; then with_cache_lock nginx fetch_nginx; fi
+        case $area in process | windows | same) with_cache_lock nginx fetch_nginx ;; esac
         case $area in mcp | windows | same) with_cache_lock node fetch_node_packages ;; esac
+        case $area in mcp | windows | same) with_cache_lock strangers fetch_strangers ;; esac
+        if [ "$area" = mcp ]; then with_cache_lock real-clients fetch_real_clients; fi
         case $area in windows | same)
             with_cache_lock windows-node fetch_windows_node
             cmd_build platform=windows

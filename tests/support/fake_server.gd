@@ -19,6 +19,7 @@ var restart_policy: String = "on-failure"
 var grace_ms: int = 0
 var stop_grace_ms: int = 0
 var idle_limit_ms: int = 0
+var linger_ms: int = 0
 var keep_on_exit: bool = false
 var launcher: String = ""
 var active: bool = false

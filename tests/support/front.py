@@ -180,6 +180,7 @@ class Front(Process):
         result = self.ask("initialize", {"protocolVersion": version, "capabilities": {},
                                          "clientInfo": {"name": "test", "version": "1"}})
         self.send(method="notifications/initialized")
+        assert "result" in result, result
         return result["result"]
 
     def end_input(self):
@@ -225,7 +226,7 @@ class Scene:
         self.fronts = []
 
     def start(self, *options, command=STUB, **more):
-        argv = self.instance.argv("mcp", *self.instance.options, *options, *(["--", *system.command(command)] if command else []))
+        argv = self.instance.argv("mcp", *self.instance.options, *options, *(["--transport", "http", "--", *system.command(command)] if command else []))
         front = Front(argv, self.env, **dict(self.more, **more))
         self.fronts.append(front)
         return front

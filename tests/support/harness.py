@@ -69,9 +69,9 @@ def end_strays(allowed=(), limit=LIMIT):
     left = _left(allowed)
     while left and time.monotonic() < end:
         try:
-            on_linux.wait_gone(left[0], end - time.monotonic())
+            on_linux.wait_gone(left[0], min(end - time.monotonic(), system.BIRTH))
         except TimeoutError:
-            break
+            system.end_unborn(left)
         before, left = left, _left(allowed)
         if left == before:
             select.select([], [], [], 0.005)  # nothing tells when a parent takes note

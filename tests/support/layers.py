@@ -8,7 +8,7 @@ import sys
 # From the ground up. Rooms of one layer do not see each other; a room holds the rooms below it in
 # the tree unless they are named themselves.
 LAUNCHER = [["launcher"], ["launcher/os"], ["launcher/protocol"], ["launcher/lifecycle"], ["launcher/options"],
-            ["launcher/daemon", "launcher/serve/http", "launcher/front"], ["launcher/serve"], ["launcher/cli"],
+            ["launcher/daemon", "launcher/serve/http", "launcher/front", "launcher/clients"], ["launcher/serve"], ["launcher/cli"],
             ["launcher/main.c"]]
 EXTENSION = [["gdextension/session", "gdextension/engine"], ["gdextension/class", "gdextension/frame", "gdextension"]]
 # What the extension shares with the launcher.

@@ -43,7 +43,9 @@ def client(script, *arguments):
 
 
 def client_env(**more):
-    """And its environment. Wine says that it is a Windows too old for Node."""
+    """And its environment. Wine says that it is a Windows too old for Node, and lacks an option of sockets."""
+    if IS_WINDOWS:
+        more["NODE_OPTIONS"] = "--require=" + system.native(os.path.join(HERE, "wine.cjs")).replace("\\", "/")
     return dict(node_env(**more), TETHER_NODE=system.native(PACKAGES), NODE_SKIP_PLATFORM_CHECK="1")
 
 
@@ -87,7 +89,8 @@ class BuiltIn(Instance):
     """The built-in server, started by `tether launch`, kept alive by a session of ours as an editor's."""
 
     def start(self, *options, env=None):
-        done = self.cli("launch", *self.options, *options, env=env)
+        # Our own session is that of an editor which never connects: nobody is to wait for it.
+        done = self.cli("launch", *self.options, *options, env=dict({"TETHER_EDITOR_WAIT_MS": "100"}, **(env or {})))
         self.result = json.loads(done.output.splitlines()[-1])
         assert self.result["code"] == 0, done.output
         self.session = self.control()

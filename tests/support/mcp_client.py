@@ -35,9 +35,12 @@ def messages_of(response):
 
 
 class McpClient:
-    """One session. A connection is kept and, where it was lost between two requests, made anew."""
+    """One session. A connection is kept and, where it was lost between two requests, made anew. What the server asks
+    meanwhile is answered from {method: result}; what it tells is kept in heard."""
 
-    def __init__(self, port, limit=30.0, name="tests"):
+    def __init__(self, port, limit=30.0, name="tests", capabilities=None, answers=None):
+        self.answers = answers or {}
+        self.heard = []
         self.port = port
         self.limit = limit
         self.connection = None
@@ -45,7 +48,7 @@ class McpClient:
                         "Accept": "application/json, text/event-stream"}
         self.last_id = 0
         response = self._post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": {"name": name, "version": "1"}}})
+            "protocolVersion": PROTOCOL, "capabilities": capabilities or {}, "clientInfo": {"name": name, "version": "1"}}})
         self.headers["Mcp-Session-Id"] = response.headers["Mcp-Session-Id"]
         self.server = self._result(response, 0)
         self.notify("notifications/initialized")
@@ -70,12 +73,24 @@ class McpClient:
         if response.status >= 400:
             raise AssertionError("HTTP %d: %s" % (response.status, response.read()[:500]))
         for message in messages_of(response):
-            if message.get("id") == ident:
+            if "method" in message:
+                self._take(message)
+            elif message.get("id") == ident:
                 response.read()
                 if "error" in message:
                     raise McpError(message["error"])
                 return message["result"]
         raise EOFError("no answer to request %r" % ident)
+
+    def _take(self, message):
+        """What the server asks or tells in the middle of an answer."""
+        self.heard.append(message)
+        if "id" in message:
+            connection = self._connect()
+            connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": message["id"], "result":
+                                                           self.answers[message["method"]]}), self.headers)
+            assert connection.getresponse().status == 202
+            connection.close()
 
     def request(self, method, params=None):
         self.last_id += 1
@@ -94,11 +109,11 @@ class McpClient:
         return self.request("tools/call", {"name": tool, "arguments": arguments})
 
     def call(self, tool, **arguments):
-        """What a tool answers: its structured content, or else its text. Raises ToolFailed."""
+        """What a tool answers: the value that its text is, or else the text. Raises ToolFailed."""
         result = self.result(tool, **arguments)
         if result.get("isError"):
             raise ToolFailed(text_of(result))
-        return result.get("structuredContent", text_of(result))
+        return value_of(result)
 
     def refusal(self, tool, **arguments):
         """The text of the error that a call must give, in the result or of the protocol."""
@@ -121,6 +136,18 @@ class McpClient:
 
     def __exit__(self, *_):
         self.close()
+
+
+def value_of(result):
+    """A result as a program would read it: JSON, beside plain lines if there are such."""
+    texts = [block["text"] for block in result["content"] if block["type"] == "text"]
+    try:
+        value = json.loads(texts[-1])
+    except (ValueError, IndexError):
+        return text_of(result)
+    if not isinstance(value, dict):
+        return text_of(result)
+    return dict(value, text=texts[0]) if len(texts) == 2 else value
 
 
 class Listener:

@@ -24,8 +24,27 @@ bench_mcp() {
     need "${TOOLS_MCP[@]}" "${TOOLS_LOAD[@]}"
     with_cache_lock node fetch_node_packages
     cmd_build
-    "$PYTHON" "$ROOT/tests/bench/mcp.py" --tether "$HERE/tether" --editor "$HERE/tests/programs/quick_editor" \
+    TETHER_ENGINE=$ENGINE TETHER_BUILD=$BUILD "$PYTHON" "$ROOT/tests/bench/mcp.py" --tether "$HERE/tether" --editor "$HERE/tests/programs/quick_editor" \
         --packages "$NODE_PACKAGES" --json "$BUILD/bench-mcp.json" "$@"
+}
+
+bench_bridge() {
+    need "${TOOLS_MCP[@]}" "${TOOLS_LOAD[@]}"
+    with_cache_lock node fetch_node_packages
+    with_cache_lock strangers fetch_strangers
+    cmd_build
+    cmd_build static=yes
+    "$PYTHON" "$ROOT/tests/bench/bridge.py" --tether "$HERE.static/tether" \
+        --relay "$HERE/tests/programs/bare_relay" --packages "$NODE_PACKAGES" --strangers "$STRANGERS" --json "$BUILD/bench-bridge.json" "$@"
+}
+
+bench_clients() {
+    need "${TOOLS_MCP[@]}"
+    with_cache_lock node fetch_node_packages
+    with_cache_lock real-clients fetch_real_clients
+    cmd_build
+    TETHER_BUILD=$BUILD TETHER_ENGINE=$ENGINE TETHER_NODE=$NODE_PACKAGES TETHER_REAL_CLIENTS=$REAL_CLIENTS \
+        PYTHONDONTWRITEBYTECODE=1 "$PYTHON" "$ROOT/tests/bench/clients.py" --json "$BUILD/bench-clients.json" "$@"
 }
 
 bench_editor() {
@@ -179,7 +198,7 @@ cmd_bench() {
     local what=${1:-}
     [ $# -eq 0 ] || shift
     case $what in
-    lifecycle | mcp | editor) "bench_$what" "$@" ;;
-    *) die "bench: what? There are: lifecycle, mcp, editor" ;;
+    lifecycle | mcp | bridge | clients | editor) "bench_$what" "$@" ;;
+    *) die "bench: what? There are: lifecycle, mcp, bridge, clients, editor" ;;
     esac
 }

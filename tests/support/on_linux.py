@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import time
 
 BUILD = os.environ["TETHER_BUILD"]
@@ -23,10 +24,13 @@ CLIENT_DRIVE, WEBSOCKET_DRIVE, WEBSOCKET_ECHO = (
 NEWER = os.path.join(BUILT, "tests/tether-newer")
 UNCERTAIN = os.path.join(BUILT, "tests/tether-uncertain")
 IDLE = ["sleep", "1000"]  # a program that does nothing
+# An MCP server over standard input and output, which tells its own numbers.
+STDIO_STUB = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "stdio_stub.py")]
 HOLDER = None  # one that holds sessions, if it is to be another
 ENGINE = os.environ.get("TETHER_ENGINE", "")
 ENGINE_NOISE = ()  # what this engine says beside that
 LIBRARY, LAUNCHER = "libtether.linux.editor.%s.so" % PROCESSOR, "tether.linux." + PROCESSOR  # in the addon
+PORT_OUTLIVES = 0  # seconds that a port may be held after its holder's end was told
 OUTPUT_ENDS = True  # with the program that writes it, if that has started no other
 SHOW_ENVIRONMENT = ["/usr/bin/env"]
 FILE_LINKS = True  # whether programs see that a file is a link
@@ -48,6 +52,14 @@ popen = subprocess.Popen
 def is_own(pid):
     """Whether a process is no test's, but of what the tests are run in."""
     return False
+
+
+BIRTH = 3600  # seconds after which a process that has not begun never will
+
+
+def end_unborn(pids):
+    """Those of them that never will begin."""
+    del pids
 
 
 def prepare():

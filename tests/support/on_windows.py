@@ -17,6 +17,7 @@ import struct
 import subprocess
 import time
 
+import network
 import on_linux
 from on_linux import describe
 from stand_in import StandIns
@@ -28,6 +29,7 @@ WINESERVER = "/usr/lib/wine/wineserver64"
 # It was built without navigation, and says so at each start.
 ENGINE_NOISE = ("WARNING: Failed to initialize NavigationServer",)
 LIBRARY, LAUNCHER = "libtether.windows.editor.x86_64.dll", "tether.windows.x86_64.exe"
+PORT_OUTLIVES = 1  # Wine tells the end of a process that was killed before Linux has closed what it had open
 OUTPUT_ENDS = False  # a daemon that was started meanwhile has been seen to hold it open, now and then
 SHOW_ENVIRONMENT = ["cmd.exe", "/c", "set"]
 FILE_LINKS = False  # Wine says of those of folders alone that they are links
@@ -70,6 +72,7 @@ CLIENT_DRIVE, WEBSOCKET_DRIVE, WEBSOCKET_ECHO = (
     native(os.path.join(BUILT, "tests/programs", name + ".exe"))
     for name in ("client_drive", "websocket_drive", "websocket_echo"))
 NEWER = native(os.path.join(BUILT, "tests/tether-newer.exe"))
+STDIO_STUB = [native(os.path.join(PROGRAMS, "stdio_stub.exe"))]
 STAND_IN = native(os.path.join(PROGRAMS, "stand_in.exe"))
 HOST = os.path.join(PROGRAMS, "host.exe")
 IDLE, PEER, SESSION, HOLDER = ([native(HOST), word] for word in ("idle", "peer", "session", "sessions"))
@@ -84,7 +87,19 @@ def is_own(pid):
     """Whether a process is no test's, but Wine's or the host: those of Wine come when they are needed."""
     text = describe(pid)
     return ("wineserver64" in text or any("system32\\%s.exe" % name in text for name in OWN)
-            or (_host is not None and pid == _host.process.pid))
+            or pid in [one.process.pid for one in _hosts])
+
+
+BIRTH = 10  # seconds after which a process that has not begun never will
+
+
+def end_unborn(pids):
+    """Of these, which are that old. If who starts a program is ended in the middle of that, Wine now and then
+    leaves a process of Linux that has not become one of Windows and waits for ever. It still has the name that Wine
+    was started by."""
+    for pid in pids:
+        if "] %s " % WINE in describe(pid):
+            os.kill(pid, signal.SIGKILL)
 
 
 class _Host:
@@ -100,8 +115,10 @@ class _Host:
                        "x11" if screen else "null", "/f")
             self._call(WINESERVER, "-k")
             self._call(WINESERVER, "-w")  # it writes system.reg at its end
+        self.began_with = dict(os.environ)
         self.process = subprocess.Popen([WINE, HOST], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL)
+        _hosts.append(self)
         self.port = int(self.process.stdout.readline())
         pid, start, self.user = self.ask("self").split()
         self.identity = {"pid": int(pid), "start": start}
@@ -128,9 +145,11 @@ class _Host:
         self.process.stdout.close()
         self._call(WINESERVER, "-k")
         self._call(WINESERVER, "-w")
+        _hosts.remove(self)
 
 
 _host = None
+_hosts = []
 
 
 def host():
@@ -141,7 +160,10 @@ def host():
     return _host
 
 
-prepare = host
+def prepare():
+    """Before the first test."""
+    network.make_own()
+    host()
 
 
 @contextlib.contextmanager
@@ -171,14 +193,16 @@ def read_line(connection):
 class _Popen:
     """As much of subprocess.Popen as tests use."""
 
-    def __init__(self, argv, env=None, cwd=None, stdin=None, stdout=None, stderr=None):
+    def __init__(self, argv, env=None, cwd=None, stdin=None, stdout=None, stderr=None, console=None):
+        if console is None:
+            console = argv[1:2] in STAYING or argv[0] == WEBSOCKET_ECHO
         self.args, self.returncode = argv, None
         self.stdin = self.stdout = self.stderr = None
         words = [self._stream("stdin", stdin, "wb"), self._stream("stdout", stdout, "rb"),
                  "same" if stderr == subprocess.STDOUT else self._stream("stderr", stderr, "rb")]
         changes = _changes(os.environ if env is None else env)
         self.connection = host().request("run", subprocess.list2cmdline(argv), native(cwd) if cwd else "",
-                                         int(argv[1:2] in STAYING or argv[0] == WEBSOCKET_ECHO), *words, *changes)
+                                         int(console), *words, *changes)
         pid, self.start = read_line(self.connection).split()
         if pid == "error":
             self.connection.close()
@@ -244,10 +268,11 @@ class _Popen:
 
 
 def _changes(env):
-    """What this environment has more or less than that of the host, which is ours."""
-    changes = [name for name in os.environ if name not in env]
+    """What this environment has more or less than that of the host, which ours was."""
+    base = host().began_with
+    changes = [name for name in base if name not in env]
     for name, value in env.items():
-        if os.environ.get(name) != value:
+        if base.get(name) != value:
             is_path = name == "TETHER_STATE_DIR" and value.startswith("/")
             changes.append("%s=%s" % (name, native(value) if is_path else value))
     return changes

@@ -319,7 +319,8 @@ def shared_scene(folder, **options):
     Process.at_failure.remove(scene.drop_servers)
     Process.running.append(scene.process)
     try:
-        assert scene.quit() == []
+        complaints = scene.quit()
+        assert not complaints, complaints
         assert end_strays() == []
     finally:
         scene.close()

@@ -1,8 +1,10 @@
 """The built-in server by itself, HTTP byte by byte, and an editor that is told what to say."""
 import collections
 import json
+import os
 import select
 import socket
+import tempfile
 import threading
 import time
 
@@ -197,17 +199,38 @@ class Load:
         return self.outcomes
 
 
-class Served(Process):
-    """`tether serve`, started without a daemon."""
+# Kept of an editor that had nothing.
+NOTHING = {"instructions": "There was an editor."}
 
-    def __init__(self, *options, env=None, ports=None, **more):
+
+def private(path, flags):
+    return os.open(path, flags, 0o600)
+
+
+class Served(Process):
+    """`tether serve`, started without a daemon; calls wait for an editor no longer than a moment."""
+
+    def __init__(self, *options, env=None, ports=None, kept=None, **more):
         self.http, self.ws = ports or free_ports()
+        self.folder = None
+        if kept is not None:  # what an editor before has offered, in place of what is shipped
+            self.folder = tempfile.TemporaryDirectory()
+            place = os.path.join(self.folder.name, "%d-%d" % (self.http, self.ws))
+            os.mkdir(place, 0o700)
+            with open(os.path.join(place, "offer.json"), "w", opener=private) as file:
+                json.dump(kept, file)
+            env = dict({"TETHER_STATE_DIR": self.folder.name}, **(env or {}))
         super().__init__([TETHER, "serve", "--http-port", str(self.http), "--ws-port", str(self.ws), *options],
-                         dict({"TETHER_WS_TOKEN": TOKEN}, **(env or {})), **more)
+                         dict({"TETHER_WS_TOKEN": TOKEN, "TETHER_EDITOR_WAIT_MS": "100"}, **(env or {})), **more)
 
     def ready(self):
         self.expect(r"/mcp$")
         return self
+
+    def __exit__(self, *_):
+        super().__exit__(*_)
+        if self.folder:
+            self.folder.cleanup()
 
     def http_connection(self):
         return Http(self.http)
@@ -250,7 +273,8 @@ EVERYTHING = {"resources": {"subscribe": True}, "prompts": {}, "completions": {}
 class Editor:
     """An editor's connection: what the server sends is read when the test asks for it."""
 
-    def __init__(self, port, token=TOKEN, pid=4711, start="1", project="Game", tools=("echo",), **lists):
+    def __init__(self, port, token=TOKEN, pid=4711, start="1", project="Game", tools=("echo",), sync=True,
+                 **lists):
         self.raw = Raw.connect(port)
         self.raw.send(request(port, token=token))
         assert " 101 " in self.raw.head().splitlines()[0]
@@ -260,7 +284,8 @@ class Editor:
         self.id = hello["result"]["editor"]
         self.hello = hello["result"]
         self.notify("editor/register", dict({"tools": [tool(name) for name in tools]}, **lists))
-        self.request("tests/sync", {})  # all before this has been dealt with
+        if sync:
+            self.request("tests/sync", {})  # all before this has been dealt with
 
     def send(self, **message):
         self.raw.text(json.dumps(dict({"jsonrpc": "2.0"}, **message)))

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import harness
-from harness import Process, describe, descendants_of
+from harness import Process, children_of, describe, descendants_of
 from scene import CLIENT, environment_of, state_of, wait_until
 from tether import SERVER, Instance
 
@@ -32,7 +32,7 @@ CODES = {"launch": (0, 1, 3, 4), "run": (0, 1, 3, 4), "mcp": (0, 1), "stop": (0,
          "status": (0, 1, 5), "sweep": (0, 1), "doctor": (0, 1), "logs": (0, 1, 5)}
 OURS = {"tether", "server-guard"}
 BROKEN = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP}
-STAY = ["last.json", "launcher.log", "launcher.log.1", "lock", "server.log", "server.log.1", "sessions"]
+STAY = ["last.json", "launcher.log", "launcher.log.1", "lock", "offer.json", "server.log", "server.log.1", "sessions", "sessions.key"]
 
 
 class Found(Exception):
@@ -88,6 +88,7 @@ class Round:
         self.hit = set()    # pids that got a signal
         self.struck = set() # daemons that were killed; guards are struck with their daemon's pid
         self.guards_of = set()
+        self.orphaned = {}  # guards whose daemon was struck before them: that daemon
         self.lost_records = False
         self.trail = []
         self.before = set(descendants_of(os.getpid()))
@@ -137,7 +138,7 @@ class Round:
                 return self.new_owner()
             words = ["--owner-pid", owner.pid] + words
         if name == "mcp":
-            words = words if not words or self.random.random() < 0.5 else []
+            words = ["--transport", "http"] + words if words and self.random.random() < 0.5 else []
         self.begin(name, *words)
 
     def ask(self):
@@ -172,13 +173,14 @@ class Round:
         name, parent, what = name_of(pid), parent_of(pid), describe(pid)
         try:
             if pid in descendants_of(os.getpid()) and pid not in self.before:
+                self.orphaned.update((child, pid) for child in children_of(pid) if name_of(child) == "server-guard")
                 signal.pidfd_send_signal(handle, number)
                 self.hit.add(pid)
                 self.note("%s to %s" % (signal.Signals(number).name, what))
                 if number in (signal.SIGKILL, signal.SIGSTOP):
                     self.struck.add(pid)
                     if name == "server-guard":
-                        self.guards_of.add(parent)
+                        self.guards_of.add(self.orphaned.get(pid, parent))
                 if number == signal.SIGSTOP:
                     self.stopped.append((time.monotonic() + self.random.expovariate(2), handle))
                     handle = None

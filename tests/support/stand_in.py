@@ -28,7 +28,11 @@ class StandIns:
                 connection, _ = self.listener.accept()
             except OSError:
                 return  # it is over
-            role, pid = _line(connection).split()
+            try:
+                role, pid = _line(connection).split()
+            except (OSError, EOFError):
+                connection.close()  # the stand-in has ended before
+                continue
             streams = self.waiting.setdefault(pid, {})
             streams[role] = connection
             if role == "control":
@@ -57,7 +61,7 @@ class StandIns:
                 except OSError:
                     pass  # the stand-in has ended before
             control.sendall(b"%d" % status)
-        except OSError:
+        except (OSError, struct.error):
             pass  # the stand-in has ended before
         finally:
             for stream in streams.values():
@@ -107,16 +111,31 @@ class StandIns:
         return [pid for pid in list(self.running.values()) if pid]
 
     def wait(self, limit):
-        """For all of them to be over."""
+        """For all of them to be over, also those that did not get as far as their program."""
         for thread in list(self.running):
             thread.join(limit)
+        for pid, streams in list(self.waiting.items()):
+            if all(_has_ended(stream) for stream in streams.values()):
+                for stream in self.waiting.pop(pid).values():
+                    stream.close()
 
 
 def _line(connection):
     data = b""
     while not data.endswith(b"\n"):
-        data += connection.recv(1)
+        byte = connection.recv(1)
+        if not byte:
+            raise EOFError
+        data += byte
     return data.decode()
+
+
+def _has_ended(connection):
+    """Whether nobody is at its other end any more."""
+    try:
+        return bool(select.select([connection], [], [], 0)[0]) and not connection.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
 
 
 def _word(file):

@@ -12,14 +12,18 @@ identity = system.identity
 
 
 def can_bind(port):
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-            probe.listen()
-        except OSError:
-            return False
-    return True
+    end = time.monotonic() + system.PORT_OUTLIVES
+    while True:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                probe.listen()
+                return True
+            except OSError:
+                if time.monotonic() >= end:
+                    return False
+        select.select([], [], [], 0.02)  # nothing tells
 
 
 def http_get(port, path="/", limit=LIMIT):

@@ -9,13 +9,51 @@ const Registry := preload("res://addons/tether/tools/registry.gd")
 class FakeServer:
 	extends RefCounted
 
+	signal call_cancelled(call: int)
+	signal user_answered(reply: Dictionary)
+
+	var current: Dictionary = {} # the call, as get_call() has it
+	var progress: Array = []
+	var asked: Array = [] # of the user, by the client
+
 	var tools: Dictionary[String, Dictionary] = {}
+	var others: Dictionary[String, Callable] = {} # resources, templates and prompts
+	var profiles: Dictionary = {}
+	var instructions: String = ""
 
 	func register_tool(name: String, schema: Dictionary, callable: Callable) -> void:
 		tools[name] = {"schema": schema, "callable": callable}
 
+	func get_call() -> Dictionary:
+		return current
+
+	func send_progress(call: int, value: float, total: float, message: String) -> void:
+		progress.append([call, value, total, message])
+
+	func ask_user(call: int, message: String, schema: Dictionary) -> Signal:
+		asked.append([call, message, schema])
+		return user_answered
+
 	func unregister_tool(name: String) -> void:
 		tools.erase(name)
+
+	func register_resource(uri: String, _schema: Dictionary, callable: Callable) -> void:
+		others[uri] = callable
+
+	func register_resource_template(uri: String, _schema: Dictionary, callable: Callable) -> void:
+		others[uri] = callable
+
+	func register_prompt(name: String, _schema: Dictionary, callable: Callable) -> void:
+		others[name] = callable
+
+	func unregister_resource(uri: String) -> void:
+		others.erase(uri)
+
+	func unregister_resource_template(uri: String) -> void:
+		others.erase(uri)
+
+	func unregister_prompt(name: String) -> void:
+		others.erase(name)
 
 
 var _server: FakeServer = FakeServer.new()
@@ -44,7 +82,7 @@ func _exit_tree() -> void:
 	if _registry != null:
 		_registry.detach()
 	_registry = null
-	print("probe: %d tools left" % _server.tools.size())
+	print("probe: %d tools left" % (_server.tools.size() + _server.others.size()))
 
 
 func _process(_delta: float) -> void:
@@ -65,18 +103,48 @@ func _serve(request: Dictionary) -> void:
 			var tool: Dictionary = _server.tools.get(request["tool"], {})
 			var start: int = Time.get_ticks_usec()
 			var frame: int = Engine.get_process_frames()
-			answer = {"missing": true} if tool.is_empty() else await tool["callable"].call(request["arguments"])
+			# As the toolbox has it, before it is made into content.
+			answer = {"missing": true} if tool.is_empty() else \
+					await (tool["callable"] as Callable).get_object().call("call_tool", request["arguments"], request["tool"])
 			_send({"answer": answer, "usec": Time.get_ticks_usec() - start,
 					"frames": Engine.get_process_frames() - frame})
 			return
+		"serve":  # as clients get it
+			answer = await _server.tools[request["tool"]]["callable"].call(request["arguments"])
 		"list":
 			answer = {}
 			for name: String in _server.tools:
 				answer[name] = _server.tools[name]["schema"]
+		"direct":  # also what is not listed
+			answer = await _registry.get_toolbox().call("call_tool", request["arguments"], request["tool"])
+		"setting":
+			ProjectSettings.set_setting(request["name"], PackedStringArray(request["value"]) if request["value"] is Array else request["value"])
+		"journal":
+			answer = _registry.get_toolbox().get("journal").get("entries")
+		"undo":
+			answer = _registry.get_toolbox().call("undo_call", _registry.get_toolbox().get("journal").get("entries")[int(request["index"])])
 		"detach":
 			_registry.detach()
 		"attach":
 			_registry.attach(self, _server)
+		"client":  # who calls from now on
+			_server.current = request["call"]
+		"window":
+			_registry.get_toolbox().get("approvals").set("has_window", request["there"])
+		"questions":
+			answer = (_registry.get_toolbox().get("approvals").get("questions") as Array).map(func(question: RefCounted) -> Dictionary:
+				return {"call": question.get("call_id"), "client": question.get("client"), "about": question.get("about"),
+						"arguments": question.get("arguments"), "title": question.get("title")})
+		"answer":
+			_registry.get_toolbox().get("approvals").get("questions")[int(request["index"])].call("answer", request["word"])
+		"cancel":
+			_server.call_cancelled.emit(int(request["call"]))
+		"told":  # what the client was told and asked
+			answer = [_server.progress, _server.asked]
+			_server.progress = []
+			_server.asked = []
+		"reply":  # of the client's user
+			_server.user_answered.emit(request["reply"])
 		"free":
 			get_tree().root.find_child(request["name"], true, false).free()
 		"frame":
@@ -85,7 +153,7 @@ func _serve(request: Dictionary) -> void:
 			while EditorInterface.get_resource_filesystem().is_scanning():
 				await get_tree().process_frame
 			get_tree().quit()
-	_send({"answer": answer})
+	_send({"answer": answer, "id": request.get("id")})
 
 
 func _send(message: Dictionary) -> void:

@@ -5,6 +5,7 @@ import shutil
 import select
 import signal
 import socket
+import struct
 import time
 
 from editor import ENGINE, ROOT, START_LIMIT, complaints
@@ -38,8 +39,8 @@ def check_table(registered):
     rows = ["| tool | | what it does | arguments |", "|---|---|---|---|"]
     for name, schema in registered.items():
         hints = schema["annotations"]
-        flags = "r" if hints["readOnlyHint"] else "d" * hints["destructiveHint"] + "i" * hints["idempotentHint"]
-        required = schema["inputSchema"]["required"]
+        flags = "r" if hints.get("readOnlyHint") else "d" * hints.get("destructiveHint", True)
+        required = schema["inputSchema"].get("required", [])
         arguments = ["**%s**" % key if key in required else key for key in schema["inputSchema"]["properties"]]
         rows.append("| `%s` | %s | %s | %s |" % (name, flags, schema["description"].replace("|", "\\|"), ", ".join(arguments)))
     path = os.path.join(ROOT, "docs/tools.md")
@@ -196,6 +197,12 @@ class ToolsEditor:
                 if not any(part in line for part in expected)]
 
 
+def around(output, said):
+    """What stands before and after each complaint: where in the engine it is from, and what was done then."""
+    lines = output.splitlines()
+    return [lines[max(0, at - 8):at + 8] for at, line in enumerate(lines) if line.strip() in said]
+
+
 def shared_tools(folder, *arguments, settings="", expected=(), fill=None, allowed=(), **options):
     """An editor for all tests of a file, as the body of a fixture: it stays when a test ends, and
     closes without a complaint when the last one has."""
@@ -210,23 +217,34 @@ def shared_tools(folder, *arguments, settings="", expected=(), fill=None, allowe
         finally:
             Process.running.append(tools.process)
         said = tools.quit(expected)
-        assert not said, said
+        assert not said, (said, around(tools.process.output, said))
         assert "probe: 0 tools left" in tools.process.output
     strays = end_strays(allowed)
     assert not strays, strays
 
 
 class Display:
-    """A screen that nobody sees, for editors that draw."""
+    """A screen that nobody sees, for editors that draw; what is on it is in a file, if there is a folder for that."""
 
-    def __init__(self, size="1280x800x24"):
+    def __init__(self, size="1280x800x24", folder=None):
         reading, writing = os.pipe()
-        self.process = Process(["Xvfb", "-displayfd", str(writing), "-screen", "0", size, "-nolisten", "tcp"],
-                               pass_fds=(writing,))
+        self.file = os.path.join(folder or "", "Xvfb_screen0")
+        self.process = Process(["Xvfb", "-displayfd", str(writing), "-screen", "0", size, "-nolisten", "tcp",
+                                *(["-fbdir", folder] if folder else [])], pass_fds=(writing,))
         os.close(writing)
         with os.fdopen(reading) as pipe:
             self.name = ":" + pipe.readline().strip()
         assert self.name != ":", "Xvfb did not start:\n" + self.process.output
+
+    def pixels(self, x, y, width, height):
+        """The colours in a part of the screen, as (red, green, blue): it is a file of xwd's, of four bytes each."""
+        with open(self.file, "rb") as file:
+            head = struct.unpack(">25I", file.read(100))
+            start, line, colors = head[0], head[12], head[19]
+            for row in range(y, y + height):
+                file.seek(start + 12 * colors + row * line + 4 * x)
+                data = file.read(4 * width)
+                yield from zip(data[2::4], data[1::4], data[0::4])
 
     def __enter__(self):
         return self

@@ -40,7 +40,8 @@ class Whole:
             client = wait_until(self._try_client, "the server answers")
         except TimeoutError as error:
             raise TimeoutError("%s\n%s\n%s" % (error, self.scene.process.output[-2000:], self._log())) from None
-        wait_until(lambda: len(client.tools()) > len(OWN_TOOLS), "the editor's tools are there")
+        wait_until(lambda: any(editor["tools"] for editor in client.call("editors_list")["editors"]),
+                   "the editor's tools are there")
         return client
 
     def _log(self):

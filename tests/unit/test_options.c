@@ -46,6 +46,7 @@ static const struct interval {
     {"--sweep-ms", "TETHER_SWEEP_MS", FIELD(sweep_ms), 30000, 1, "86400000", "86400001"},
     {"--idle-limit-ms", "TETHER_IDLE_LIMIT_MS", FIELD(idle_limit_ms), 0, 0, "2592000000",
      "2592000001"},
+    {"--linger-ms", "TETHER_LINGER_MS", FIELD(linger_ms), 0, 0, "2592000000", "2592000001"},
     {"--silence-limit-ms", "TETHER_SILENCE_LIMIT_MS", FIELD(silence_limit_ms), 1800000, 0,
      "2592000000", "2592000001"},
     {"--poll-ms", "TETHER_POLL_MS", FIELD(poll_ms), 1000, 1, "60000", "60001"},

@@ -1,6 +1,5 @@
 // An AI client of Windows: starts the front of its first argument, a JSON array of words, with the 1.x SDK and calls
 // the tools of the second one, an array of names and arguments. Prints what they answered as one line of JSON.
-// (Over HTTP this Node.js connects to nobody under Wine 8.)
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 

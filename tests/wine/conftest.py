@@ -3,12 +3,14 @@ import os
 
 import pytest
 
+import network
 from harness import BUILD
 from wine import Wine, WineInstance, WineOwn
 
 
 @pytest.fixture(scope="session")
 def wine(tmp_path_factory):
+    network.make_own()
     # Two lanes run at a time, each in a folder of its own; prefixes stay, for to make one takes seconds.
     made = Wine(os.path.join(BUILD, "wine." + os.path.basename(str(tmp_path_factory.getbasetemp()))))
     yield made

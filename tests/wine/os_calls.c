@@ -64,9 +64,10 @@ static bool in_order(const char *first, const char *second) {
 
 static struct {
     bool no_job_list, no_assign, no_break_away, no_impersonation, others_pipe, denied, taken_name;
-    bool posix_rename, no_wine, fake_table, other_user, at_console, bound;
+    bool posix_rename, no_wine, fake_table, other_user, at_console, bound, cut_off;
     int sharing_violations; /* so many moves fail before one succeeds */
     int bind_error;
+    DWORD limits; /* of the job that we are in */
     DWORD table_pid, root;
 } want;
 
@@ -111,10 +112,14 @@ static BOOL WINAPI my_CreateProcessW(LPCWSTR program, LPWSTR line, LPSECURITY_AT
          startup->dwFlags & STARTF_USESHOWWINDOW && startup->wShowWindow == SW_HIDE ? " HIDE" : "");
     if (want.no_break_away && flags & CREATE_BREAKAWAY_FROM_JOB)
         return refuse(ERROR_ACCESS_DENIED);
+    if (want.cut_off) /* it lets its child go on only at its end */
+        flags |= CREATE_SUSPENDED;
     done = real_CreateProcessW()(program, line, process, thread, inherit, flags, environment,
                                  directory, startup, started);
     if (done)
         want.root = started->dwProcessId;
+    if (want.cut_off)
+        TerminateProcess(GetCurrentProcess(), want.root);
     return done;
 }
 REPLACE(CreateProcessW);
@@ -189,6 +194,18 @@ static BOOL WINAPI my_IsProcessInJob(HANDLE process, HANDLE job, PBOOL result) {
     return real_IsProcessInJob()(process, job, result);
 }
 REPLACE(IsProcessInJob);
+
+REAL("kernel32", BOOL, QueryInformationJobObject, HANDLE, JOBOBJECTINFOCLASS, LPVOID, DWORD,
+     LPDWORD)
+static BOOL WINAPI my_QueryInformationJobObject(HANDLE job, JOBOBJECTINFOCLASS kind, LPVOID value,
+                                                DWORD size, LPDWORD length) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION *limits = value;
+    if (job || kind != JobObjectExtendedLimitInformation)
+        return real_QueryInformationJobObject()(job, kind, value, size, length);
+    limits->BasicLimitInformation.LimitFlags = want.limits;
+    return TRUE;
+}
+REPLACE(QueryInformationJobObject);
 
 REAL("kernel32", HANDLE, OpenProcess, DWORD, BOOL, DWORD)
 static HANDLE WINAPI my_OpenProcess(DWORD access, BOOL inherit, DWORD pid) {
@@ -507,14 +524,20 @@ static void test_G2_what_cannot_enter_the_job_never_runs(void) {
     check(in_order("assign", "TerminateProcess") && count_of("resume") == 0);
 }
 
-static void test_G2_a_job_that_we_cannot_leave_is_told(void) {
+static int said_in_a_job(DWORD limits) {
     struct run run;
-    want.bound = true;
+    want.bound = want.no_wine = true;
+    want.limits = limits;
     int rc = run_start(&run, 0);
-    want.bound = false;
+    want.bound = want.no_wine = false;
     run.started = rc == 0;
     run_end(&run);
-    check(rc == 0 && run.said == 1);
+    return rc < 0 ? rc : run.said;
+}
+
+static void test_G2_a_job_that_we_cannot_leave_is_told(void) {
+    check(said_in_a_job(0) == 1);
+    check(said_in_a_job(JOB_OBJECT_LIMIT_BREAKAWAY_OK) == 0); /* as that of our own start */
 }
 
 static void test_G4_first_an_interrupt_then_break_and_the_windows_in_the_middle_of_the_grace(void) {
@@ -549,7 +572,7 @@ static void test_G4_without_a_console_the_windows_are_asked_at_once(void) {
 
 /* ---- starting ourselves ---- */
 
-static int spawn_self(bool detached) {
+static int spawn_with(bool detached, const os_handle *handed, size_t handed_count) {
     char self[MAX_PATH];
     char *words[] = {WORD("tether"), WORD("sleep"), NULL};
     struct os_child child;
@@ -557,6 +580,8 @@ static int spawn_self(bool detached) {
                                  .words = words,
                                  .environment = tap_environment(),
                                  .output = OS_NO_HANDLE,
+                                 .handed = handed,
+                                 .handed_count = handed_count,
                                  .detached = detached};
     GetModuleFileNameA(NULL, self, sizeof self);
     record();
@@ -567,6 +592,62 @@ static int spawn_self(bool detached) {
     return rc;
 }
 
+static int spawn_self(bool detached) {
+    return spawn_with(detached, NULL, 0);
+}
+
+/* Starts a daemon that is handed the lock, as a launch does, and is ended before that has begun. */
+static int child_is_cut_off(const char *parent) {
+    struct os_dir dir;
+    struct error err;
+    os_handle lock;
+    tap_state_of(strtoul(parent, NULL, 10));
+    if (tap_open_dir(&dir, "calls-cut") < 0 || os_lock_take(&lock, &dir, "lock", &err) < 0)
+        return 0;
+    want.cut_off = true;
+    spawn_with(true, &lock, 1);
+    return 0;
+}
+
+static void test_E6_a_daemon_that_was_never_born_keeps_no_lock(void) {
+    PROCESS_INFORMATION launcher;
+    struct os_dir dir;
+    char words[64];
+    DWORD pid = 0;
+    HANDLE unborn;
+    bool gone = true;
+    snprintf(words, sizeof words, "cut-off %lu", GetCurrentProcessId());
+    check(tap_open_dir(&dir, "calls-cut") == 0);
+    check(tap_child(&launcher, words, NULL));
+    WaitForSingleObject(launcher.hProcess, INFINITE);
+    GetExitCodeProcess(launcher.hProcess, &pid);
+    tap_end(&launcher);
+    unborn = real_OpenProcess()(SYNCHRONIZE | PROCESS_TERMINATE, FALSE, pid);
+    if (unborn) {
+        gone = WaitForSingleObject(unborn, 10000) == WAIT_OBJECT_0;
+        TerminateProcess(unborn, 1);
+        CloseHandle(unborn);
+    }
+    int held = os_lock_is_held(&dir, "lock");
+    os_dir_finish(&dir);
+    check(pid != 0 && gone && held == 0);
+}
+
+static void test_E6_a_daemon_that_was_born_outlives_who_started_it(void) {
+    check(spawn_self(true) == 0);
+    check(count_of("CreateJobObject unnamed\n") == 1 && count_of("CreateJobObject") == 1);
+    check(in_order("job limits 2800\n", "CreateProcess")); /* kill on close, breakaway */
+    check(in_order("CreateProcess", "job limits 800\n"));  /* no more than breakaway */
+    check(spawn_self(false) == 0);                         /* a launch lets its daemon go, too */
+    check(in_order("job limits 2800\n", "CreateProcess"));
+    check(in_order("CreateProcess", "job limits 800\n"));
+    want.bound = want.no_wine = true;
+    want.limits = 0;
+    int rc = spawn_self(false);
+    want.bound = want.no_wine = false;
+    check(rc == 0 && count_of("job limits 0\n") == 1); /* or does not, where we are kept, too */
+}
+
 static void test_G2_a_daemon_leaves_the_job_of_who_starts_it_if_it_may(void) {
     check(spawn_self(true) == 0);
     check(count_of("CreateProcess") == 1 && count_of("BREAKAWAY") == 1);
@@ -575,6 +656,12 @@ static void test_G2_a_daemon_leaves_the_job_of_who_starts_it_if_it_may(void) {
     want.no_break_away = false;
     check(rc == 0);
     check(count_of("CreateProcess") == 2 && count_of("BREAKAWAY") == 1);
+    check(count_of("job limits 0\n") == 1); /* by which it knows that it is bound */
+    want.no_job_list = true;
+    rc = spawn_self(true);
+    want.no_job_list = false;
+    check(rc == 0);
+    check(count_of("CreateProcess") == 1 && count_of("BREAKAWAY") == 1);
 }
 
 static void test_G7_what_we_start_shows_no_window(void) {
@@ -887,6 +974,8 @@ int main(int argc, char **argv) {
         TEST(test_G2_a_job_that_we_cannot_leave_is_told),
         TEST(test_G4_first_an_interrupt_then_break_and_the_windows_in_the_middle_of_the_grace),
         TEST(test_G4_without_a_console_the_windows_are_asked_at_once),
+        TEST(test_E6_a_daemon_that_was_never_born_keeps_no_lock),
+        TEST(test_E6_a_daemon_that_was_born_outlives_who_started_it),
         TEST(test_G2_a_daemon_leaves_the_job_of_who_starts_it_if_it_may),
         TEST(test_G7_what_we_start_shows_no_window),
         TEST(test_G3_asking_takes_no_right_to_end),
@@ -903,5 +992,7 @@ int main(int argc, char **argv) {
     };
     if (argc > 1 && strcmp(argv[1], "sleep") == 0)
         Sleep(INFINITE);
+    if (argc > 2 && strcmp(argv[1], "cut-off") == 0)
+        return child_is_cut_off(argv[2]);
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? argv[1] : NULL);
 }

@@ -70,17 +70,22 @@ static inline char **tap_environment(void) {
 
 static char tap_state[OS_PATH_MAX];
 
-/* A state directory of this run, with a blank and letters of no code page together. */
-static inline const char *tap_state_dir(void) {
+/* The state directory of this run of a test program, with a blank and letters of no code page
+ * together. */
+static inline const char *tap_state_of(DWORD program) {
     wchar_t temporary[MAX_PATH];
     char folder[3 * MAX_PATH];
     if (!tap_state[0]) {
         GetTempPathW(MAX_PATH, temporary);
         WideCharToMultiByte(CP_UTF8, 0, temporary, -1, folder, sizeof folder, NULL, NULL);
         snprintf(tap_state, sizeof tap_state, "%stether %lu \xc3\xa4\xe2\x82\xac\xd0\xb6", folder,
-                 GetCurrentProcessId());
+                 program);
     }
     return tap_state;
+}
+
+static inline const char *tap_state_dir(void) {
+    return tap_state_of(GetCurrentProcessId());
 }
 
 static inline int tap_open_dir(struct os_dir *dir, const char *instance) {

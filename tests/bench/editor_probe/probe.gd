@@ -56,6 +56,16 @@ func state() -> Dictionary:
 			"window": DisplayServer.window_get_native_handle(DisplayServer.WINDOW_HANDLE)}
 
 
+func play(scene: String) -> Dictionary:
+	EditorInterface.play_custom_scene(scene)
+	return {}
+
+
+func stop() -> Dictionary:
+	EditorInterface.stop_playing_scene()
+	return {}
+
+
 ## The addon's scripts, compiled for the first time; then the addon, as the editor adds an enabled plugin.
 func enable() -> Dictionary:
 	var start: int = Time.get_ticks_usec()

@@ -43,7 +43,8 @@
 
 #include <tlhelp32.h>
 
-enum { MAX_WORDS = 512, MAX_STREAMS = 4096, PIPE_BYTES = 65536, KILLED = 9 };
+/* One of some thousand processes ends under Wine before it has begun. */
+enum { MAX_WORDS = 512, MAX_STREAMS = 4096, PIPE_BYTES = 65536, KILLED = 9, TRIES = 3 };
 
 static SOCKET streams[MAX_STREAMS]; /* those that no program has got yet */
 static volatile LONG stream_count, pipe_count;
@@ -297,7 +298,12 @@ static void answer_run(SOCKET to, char **words) {
     handles[0] = open_stream(words[4], true, NULL);
     handles[1] = open_stream(words[5], false, NULL);
     handles[2] = open_stream(words[6], false, handles[1]);
-    bool started = start(line, folder, words[3][0] == '1', block, handles, &child);
+    bool started = false;
+    for (int tries = 0; tries < TRIES && !started; tries++) {
+        started = start(line, folder, words[3][0] == '1', block, handles, &child);
+        if (!started && GetLastError() != ERROR_INTERNAL_ERROR)
+            break;
+    }
     snprintf(text, sizeof text, "error %lu\n", GetLastError());
     for (int i = 0; i < (handles[2] == handles[1] ? 2 : 3); i++)
         CloseHandle(handles[i]);

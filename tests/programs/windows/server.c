@@ -1,9 +1,11 @@
 /* The companion server of tests, as ../server.c, for Windows: the same options, as far as
  * there is something like it here. What is asked to end by SIGTERM there is by Ctrl-C here.
  *
- * Two more options: --kinds FILE starts a child in each way in which one could try to get away, and
- * writes their kinds and pids to the file; --window has a window, and ends when that is closed.
- * Each thing that is waited for has a thread of its own.
+ * Three more options: --kinds FILE starts a child in each way in which one could try to get away,
+ * and writes their kinds and pids to the file; --window has a window, and ends when that is closed;
+ * --console FILE adds to the file what would be seen of it: whether it has a console, whether that
+ * has a window, and a visible one, and whether its own windows are to be hidden. Each thing that is
+ * waited for has a thread of its own.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -474,6 +476,19 @@ static void misbehave(bool ends) {
     start_bomb(number_option(options, "--fork-bomb"));
 }
 
+static void report_console(const char *path) {
+    STARTUPINFOW startup = {.cb = sizeof startup};
+    HWND window = GetConsoleWindow();
+    DWORD pids[1];
+    char text[100];
+    GetStartupInfoW(&startup);
+    snprintf(text, sizeof text, "%lu: console %d, window %d, visible %d, hide %d\n",
+             GetCurrentProcessId(), GetConsoleProcessList(pids, 1) > 0, window != NULL,
+             window && IsWindowVisible(window),
+             startup.dwFlags & STARTF_USESHOWWINDOW && startup.wShowWindow == SW_HIDE);
+    append(path, text);
+}
+
 int main(void) {
     WSADATA data;
     int count;
@@ -490,6 +505,8 @@ int main(void) {
     WSAStartup(MAKEWORD(2, 2), &data);
     if (text_of(options, "--owner-report"))
         report_environment(text_of(options, "--owner-report"));
+    if (text_of(options, "--console"))
+        report_console(text_of(options, "--console"));
     if (text_of(options, "--kinds"))
         start_kinds(text_of(options, "--kinds"));
     if (text_of(options, "--escape"))

@@ -7,25 +7,43 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 import harness  # noqa: E402
 from editor import ENGINE, ROOT  # noqa: E402
+from mcp_client import McpClient, McpError, ToolFailed  # noqa: E402
+from scene import wait_until  # noqa: E402
 
 LIMIT = 120.0  # an editor that draws without a graphics card is slow
 SCALES = {100: 2, 200: 6}  # the numbers of the editor setting
 PYTHON = "/usr/bin/python3"
 CRASHING = [PYTHON, "-m", "dungeon_tools"]
+# What an AI client does for a picture, and how it is called.
+CLIENT = "Claude Code"
+CALLS = [("editor_state", {}), ("scene_new", {"path": "res://level.tscn"}),
+         ("node_add", {"type": "Sprite2D", "name": "Player", "properties": {"position": [120, 80]}}),
+         ("node_set", {"path": "Player", "properties": {"velocity": [10, 0]}}),
+         ("script_create", {"path": "res://player.gd", "text": "extends Sprite2D\n\n\nfunc _process(delta: float) -> void:\n"
+                                                               "\tposition.x += 60.0 * delta\n"}),
+         ("script_attach", {"node": "Player", "path": "res://player.gd"}), ("scene_save", {})]
+ASKED = [("script_run", {"code": "for file in DirAccess.get_files_at(\"res://old\"):\n\tDirAccess.remove_absolute(\"res://old\".path_join(file))\n"
+                                 "return DirAccess.get_files_at(\"res://old\").size()"})]
 
 # What each picture shows: the state to wait for, and how the editor looks.
 SHOTS = {
     "dock-running": {"state": "ready", "second_editor": True},
     "dock-blocked": {"state": "blocked", "stranger": True},
     "dock-crashed": {"state": "failed", "command": CRASHING},
+    "dock-connect": {"state": "ready", "tab": "Connect", "home": (".claude", ".cursor", ".codex", "config/Code")},
     "dock-light": {"state": "ready", "preset": "Light"},
     "dock-200-percent": {"state": "ready", "scale": 200, "size": (2700, 1500)},
+    "dock-tools": {"state": "ready", "tab": "Tools", "settings": [
+        'tools/ask_first=PackedStringArray("script_run", "project")', 'tools/switched_off=PackedStringArray("game")']},
+    "dock-activity": {"state": "ready", "tab": "Activity", "calls": CALLS},
+    "question": {"state": "ready", "asked": ASKED, "settings": ['tools/ask_first=PackedStringArray("script_run")']},
 }
 
 
@@ -41,7 +59,7 @@ def ports():
     return [8000, 9500]
 
 
-def make_project(folder, name, command, pair, with_shot):
+def make_project(folder, name, command, pair, with_shot, more=()):
     """A project with the addon, and with the plugin that takes the picture if it is to be taken."""
     os.makedirs(folder + "/addons")
     os.makedirs(folder + "/.godot")
@@ -53,7 +71,7 @@ def make_project(folder, name, command, pair, with_shot):
     with open(folder + "/.godot/extension_list.cfg", "w") as file:
         file.write("res://addons/tether/tether.gdextension\n")
     listed = ", ".join('"res://addons/%s/plugin.cfg"' % plugin for plugin in plugins)
-    settings = ["server/http_port=%d" % pair[0], "server/ws_port=%d" % pair[1]]
+    settings = ["server/http_port=%d" % pair[0], "server/ws_port=%d" % pair[1], *more]
     if command:
         words = ", ".join('"%s"' % word for word in command)
         settings += ["server/command=PackedStringArray(%s)" % words,
@@ -75,7 +93,9 @@ def make_home(folder, shot):
     name = "editor_settings-%s.%s.tres" % (version[0], version[1])
     with open(folder + "/config/godot/" + name, "w") as file:
         file.write('[gd_resource type="EditorSettings" format=3]\n\n[resource]\n%s\n' % "\n".join(lines))
-    return {"XDG_CONFIG_HOME": folder + "/config", "XDG_DATA_HOME": folder + "/data",
+    for name in shot.get("home", ()):  # what tells that clients are there
+        os.makedirs(os.path.join(folder, name))
+    return {"HOME": folder, "XDG_CONFIG_HOME": folder + "/config", "XDG_DATA_HOME": folder + "/data",
             "XDG_CACHE_HOME": folder + "/cache", "TETHER_STATE_DIR": folder + "/state"}
 
 
@@ -105,13 +125,36 @@ def second_editor(folder, command, pair, home):
         yield process
 
 
+def connected(port):
+    try:
+        return McpClient(port, limit=LIMIT, name=CLIENT)
+    except OSError:
+        return None
+
+
+def be_client(port, calls):
+    """An AI client that makes these calls; the last may be under way when the editor goes."""
+    try:
+        with wait_until(lambda: connected(port), "the server answers", LIMIT) as client:
+            wait_until(lambda: any(editor["tools"] for editor in client.call("editors_list")["editors"]), "the tools are there", LIMIT)
+            for tool, arguments in calls:
+                try:
+                    client.call(tool, **arguments)
+                except (ToolFailed, McpError):
+                    pass  # which is shown, too
+    except (OSError, EOFError, AssertionError):
+        pass
+
+
 def take(name, out, work):
     shot = SHOTS[name]
     pair = ports()
     command = shot.get("command", [])  # none: the server that Tether brings along
     home = make_home(work + "/home", shot)
     os.mkdir(home["TETHER_STATE_DIR"], 0o700)
-    make_project(work + "/my-game", "My Game", command, pair, True)
+    make_project(work + "/my-game", "My Game", command, pair, True, shot.get("settings", ()))
+    calls = shot.get("calls", shot.get("asked", ()))
+    client = threading.Thread(target=be_client, args=(pair[0], calls), daemon=True)
     picture = work + "/picture.png"
     with contextlib.ExitStack() as stack:
         if shot.get("stranger"):
@@ -122,10 +165,15 @@ def take(name, out, work):
         editor = stack.enter_context(harness.Process(
             [ENGINE, "--rendering-driver", "opengl3", "--audio-driver", "Dummy", "--editor",
              "--path", work + "/my-game"],
-            dict(home, DISPLAY=display, SHOT_STATE=shot["state"], SHOT_FILE=picture,
-                 SHOT_SESSIONS="2" if shot.get("second_editor") else "0")))
+            dict(home, DISPLAY=display, SHOT_STATE=shot["state"], SHOT_FILE=picture, SHOT_TAB=shot.get("tab", ""),
+                 SHOT_SESSIONS="2" if shot.get("second_editor") else "0", SHOT_CALLS=str(len(shot.get("calls", ()))),
+                 **({"SHOT_QUESTION": "1"} if "asked" in shot else {}))))
+        if calls:
+            client.start()
         editor.expect("^shot taken", LIMIT)
         editor.wait()
+        if calls:
+            client.join(LIMIT)
     shutil.move(picture, os.path.join(out, name + ".png"))
 
 
