@@ -63,8 +63,6 @@ NOT_HERE = {
     "process/test_stdio_server.py::test_K2_calls_wait_for_a_server_on_its_way": STUB_NUMBER,
     "process/test_stdio_server.py::test_K2_whoever_is_killed_nothing_is_left_or_all_comes_back[its guard]": GUARD,
     "process/test_serve_http.py::test_F7_those_that_are_refused_push_nobody_out": PACE,
-    "process/test_client_files.py::test_I8_mode_and_links": LINKS,
-    "process/test_client_files.py::test_I8_folders_that_cannot_be_written": MOUNTS,
     "process/test_command.py::test_a_long_command_leaves_the_state_a_short_line":
         "a command line has 32 767 characters at most there",
     "process/test_drained.py::test_D2_helpers_that_no_sigterm_reached_are_not_waited_for":
