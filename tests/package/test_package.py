@@ -1,4 +1,4 @@
-"""H3: the zip that people install, made by ./dev package before these tests run."""
+"""F12 and H3: the zip that people install, made by ./dev package before these tests run."""
 import calendar
 import hashlib
 import json

@@ -1,5 +1,5 @@
 # shellcheck disable=SC2153 # BUILD, ROOT, CACHE and PYTHON are set by dev
-# The tests on an arm64 machine, which is emulated: Debian's kernel and programs for arm64, and what was
+# H6: the tests on an arm64 machine, which is emulated: Debian's kernel and programs for arm64, and what was
 # built for it; sourced by dev. What only user programs are emulated for (qemu-user) lacks what the guard needs.
 # shellcheck shell=bash
 

@@ -1,4 +1,4 @@
-/* Who is who, who lives, what is known of others, and starting programs. */
+/* A9 and G3 for one: who is who, who lives, what is known of others, and starting programs. */
 #include "tap.h"
 
 #include "os/os_loop.h"
