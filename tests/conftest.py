@@ -80,13 +80,14 @@ def nothing_left(request, bystanders):
     yield
     for process in list(harness.Process.running):
         process.stop()
-    harness.release_ports(claimed)
     if getattr(request.node, "tether_failed", False):
         for clean in harness.Process.at_failure:
             clean()
         harness.end_strays(allowed, limit=0)  # left behind by its failure, which says enough
+        harness.release_ports(claimed)
         return
     strays = harness.end_strays(allowed)
+    harness.release_ports(claimed)  # a daemon on its way out tries its ports once more
     harness.system.settle()
     leaked = {fd: name for fd, name in harness.open_fds().items() if fd not in before}
     assert not strays, "processes left behind: %s" % strays
