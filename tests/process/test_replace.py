@@ -385,7 +385,7 @@ def test_F6_launch_that_waits_for_a_replaced_daemon_joins_the_new_one(pair, star
     server, and there will be one."""
     older, newer = pair
     with start_owner() as owner, Process(older.argv("launch", "--owner-pid", owner.pid, "--", SERVER, "--stamp",
-                                                    starts.path, "--ready-after-ms", "1000"), older.env) as first:
+                                                    starts.path, "--never-ready"), older.env) as first:
         starts.pids(1)
         result = newer.launch("--owner-pid", owner.pid)
         assert result["result"] == "started", result
@@ -393,15 +393,21 @@ def test_F6_launch_that_waits_for_a_replaced_daemon_joins_the_new_one(pair, star
         assert json.loads(first.output)["daemon_pid"] == result["daemon_pid"]
 
 
-def test_F6_launch_that_waits_for_a_successor_that_dies_starts_the_server_itself(pair, starts):
+# Not ready and in no hurry to end, the first time.
+SLOW_ONCE = ('if test -e %(mark)s; then exec %(server)s --stamp %(stamps)s; fi; '
+             ': >%(mark)s; exec %(server)s --stamp %(stamps)s --never-ready --term-delay-ms 2000')
+
+
+def test_F6_launch_that_waits_for_a_successor_that_dies_starts_the_server_itself(pair, starts, tmp_path):
     older, newer = pair
-    with start_owner() as owner, Process(older.argv("launch", "--owner-pid", owner.pid, "--", SERVER, "--stamp",
-                                                    starts.path, "--ready-after-ms", "1000", "--term-delay-ms", "1000"),
-                                         older.env) as first:
+    command = system.command(["sh", "-c", SLOW_ONCE % {"mark": tmp_path / "mark", "server": SERVER, "stamps": starts.path}])
+    with start_owner() as owner, Process(older.argv("launch", "--owner-pid", owner.pid, "--", *command), older.env) as first:
         starts.pids(1)
-        with Process(newer.argv("launch", "--owner-pid", owner.pid), newer.env) as successor:
-            wait_until(lambda: "is ending" in older.cli("status").output, "the older daemon makes room")
-            successor.kill()
+        with older.control() as control:
+            control.hello("cli")
+            with Process(newer.argv("launch", "--owner-pid", owner.pid), newer.env) as successor:
+                control.wait_state("stopping")  # the older daemon makes room
+                successor.kill()
         assert first.wait() == 0, first.output
         assert json.loads(first.output)["result"] == "started" and starts.pids(1)
         assert older.status()["version"] != "99.0.0"

@@ -501,6 +501,7 @@ def test_F7_several_editors(server):
         with server.editor(tools=["c"], pid=2) as third:
             assert third.id == "2-2"
         two.close()
+        wait_until(lambda: len(server.status()["editors"]) == 1, "the server has heard that it is gone")
         with session.stream() as stream:
             one.request("tests/sync", {})
             assert stream.socket and tools() == ["a"]
