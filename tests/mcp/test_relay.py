@@ -13,7 +13,7 @@ from mcp import LEGACY, BuiltIn
 from scene import wait_until
 from served import META, MODERN, Http
 
-PROMPTLY = 5.0  # seconds; nothing here has to wait for a limit of the server's
+PROMPTLY = 20.0  # seconds; by silence alone it would take 45 until an editor counts as gone
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from mcp import BuiltIn
 from scene import wait_until
 from tether import SERVER, Instance
 
-HURRIED_MS = 1500  # for an end in a hurry; 300 are given to the last word, the rest is a busy machine's
+HURRIED_MS = 5000  # for an end in a hurry; 300 are given to the last word, the rest is a busy machine's
 STATES = {"launching", "starting", "ready", "backoff", "stopping", "stopped", "failed", "blocked", "lost"}
 
 

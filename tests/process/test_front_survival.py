@@ -209,16 +209,16 @@ def test_ports_auto_finds_the_pair_that_the_launch_took(scene):
 
 def test_E6_a_server_that_does_not_come_up_is_an_error_in_time(scene):
     front = scene.start("--ready-timeout-ms", "300", command=["sleep", "1000"])
-    error = front.ask("initialize", {"protocolVersion": "2025-11-25"}, limit=10)["error"]
+    error = front.ask("initialize", {"protocolVersion": "2025-11-25"})["error"]
     assert error["code"] == -32000 and "ready" in error["message"], error
 
 
 def test_E6_a_server_that_does_not_come_back_is_an_error_in_time(scene):
     front = begin(scene, "--ready-timeout-ms", "2000", "--stop-grace-ms", "50")
     scene.make_deaf()
-    assert front.call("die", limit=15)["error"]["code"] == -32000
+    assert front.call("die")["error"]["code"] == -32000
     for request in [front.begin("tools/list") for _ in range(3)]:  # it is gone when they are asked
-        error = front.answer(request, limit=15)["error"]
+        error = front.answer(request)["error"]
         assert error["code"] == -32000, error
     assert "ready" in error["message"]
     os.unlink(scene.env["STUB_DEAF"])

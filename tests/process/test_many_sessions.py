@@ -71,7 +71,7 @@ def test_many_sessions_at_once_are_all_known_and_go_with_their_processes(state_d
 
 def test_E4_of_many_owners_without_a_connection_all_count_as_long_as_they_live(state_dir):
     """Each answers the same sweep's ping, if only by being alive."""
-    with Instance(state_dir, "--silence-limit-ms", 1000, "--sweep-ms", 250) as instance:
+    with Instance(state_dir, "--silence-limit-ms", 2000, "--sweep-ms", 250) as instance:
         instance.launch()
         with contextlib.ExitStack() as stack, watch(instance) as control:
             for owner in [stack.enter_context(start_owner()) for _ in range(40)]:

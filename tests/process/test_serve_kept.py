@@ -2,7 +2,6 @@
 that is on its way; sessions outlive the server."""
 import os
 import stat
-import time
 
 import pytest
 
@@ -63,15 +62,13 @@ both = pytest.mark.parametrize("era", ["legacy", "modern"])
 @both
 def test_I1_before_the_first_editor(ports, era):
     """All that is shipped is listed, with schemas and instructions; a call says what to do."""
-    with served(ports) as server:
+    with served(ports, wait_ms=600000) as server:
         run = run_of(server, era)
         tools = run("tools/list").json["result"]["tools"]
         assert [tool["name"] for tool in tools[:2]] == OWN and len(tools) > 20
         assert all(tool["description"] and tool["inputSchema"]["type"] == "object" for tool in tools)
         assert "editor_state" in instructions(server, era)
-        began = time.monotonic()
-        answer = run("tools/call", {"name": "editor_state", "arguments": {}})
-        assert time.monotonic() - began < 2
+        answer = run("tools/call", {"name": "editor_state", "arguments": {}})  # which waits for nobody
         assert "Open the project in Godot" in text_of(answer) and answer.json["result"]["isError"]
 
 

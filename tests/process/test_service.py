@@ -271,7 +271,7 @@ def test_F11_second_control_c_stops_at_once(state_dir):
         terminal.press_control_c()
         terminal.process.expect("server stopping")
         terminal.press_control_c()
-        assert terminal.process.wait(10) == 0
+        assert terminal.process.wait(30) == 0
         assert "server was ended by signal 9" in terminal.process.output
         assert it.ports_are_free()
 

@@ -15,7 +15,7 @@ LIMITS = range(12, 48)
 
 def launch_with(it, files):
     """A launch whose daemon, guard and server may open so many files each."""
-    done = run(it.argv("launch", "--ready", "none", "--", "sleep", "1000"), it.env, limit=10,
+    done = run(it.argv("launch", "--ready", "none", "--", "sleep", "1000"), it.env,
                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)))
     return json.loads(done.output.splitlines()[-1])
 
