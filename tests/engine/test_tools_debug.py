@@ -5,7 +5,7 @@ from test_tools_game import HEADLESS_GAME, make_game, stop
 from tools_probe import shared_tools
 
 WANTED_ERRORS = ("Invalid named index 'nope'", "previously a parse error", "'queue_free' on a null value")
-# The breakpoints reach a game shortly after its start, so it waits for them. Nothing tells when they are there.
+# The breakpoints reach a game shortly after its start, so it waits until there is one; or until it is told to go.
 GAME = """extends Node2D
 
 static var shared: int = 4
@@ -14,7 +14,7 @@ var frames: int = 0
 var label: String = "abc"
 var _nobody: Node = null
 
-func _ready() -> void: set_process(false); get_tree().create_timer(3.0).timeout.connect(set_process.bind(true))
+func _ready() -> void: set_process(false); get_tree().process_frame.connect(look)
 func _process(_delta: float) -> void:
 \tframes += 1
 \tvar half: float = frames / 2.0
@@ -41,6 +41,22 @@ func slow() -> void:
 
 func fall() -> void:
 \t_nobody.queue_free()
+
+
+var waits: bool = true
+
+
+func look() -> void:
+\tset_process(is_processing() or waits and range(50).any(is_held_at))
+
+
+func is_held_at(line: int) -> bool:
+\treturn EngineDebugger.is_breakpoint(line, (get_script() as Script).resource_path)
+
+
+func go(count: int) -> bool:
+\tset_process(true)
+\treturn frames >= count
 """
 DEEPER, STILL, SLOW = 19, 25, 31  # lines of it
 
@@ -116,9 +132,9 @@ def test_J3_what_an_expression_is_in_a_frame(game):
 
 def test_J3_a_sequence_that_is_cut_goes_on_with_the_game_and_keeps_its_values(game):
     game.call("project_run", scene="current")
-    game.call("game_tree")
+    game.call("game_run", code="scene.waits = false")
     debug(game, "break", path=game.script, line=DEEPER)
-    steps = [{"frames": 2}, {"until": "scene.frames >= 2", "limit": 60}]
+    steps = [{"frames": 2}, {"until": "scene.go(2)", "limit": 60}]
     cut = game.refusal("game_play", steps=steps, values=["scene.frames >= 2", "scene.label"], limit=100)
     assert "holds the game at %s:%d" % (game.script, DEEPER) in cut and "It was in step 2 of the sequence" in cut
     assert "played" not in debug(game, "clear")
@@ -160,7 +176,7 @@ def test_J3_an_error_that_holds_a_game_is_looked_into(game):
 
 
 def test_J3_breakpoints_that_make_no_sense_are_refused(game):
-    assert "has 3" in game.refusal("game_debug", action="break", path=game.script, line=99)
+    assert "has 5" in game.refusal("game_debug", action="break", path=game.script, line=99)
     assert "Nothing is done in line 2" in game.refusal("game_debug", action="break", path=game.script, line=2)
     assert "There is no file" in game.refusal("game_debug", action="break", path="res://nobody.gd", line=1)
     assert "not a script" in game.refusal("game_debug", action="break", path=game.scene, line=1)
