@@ -310,10 +310,9 @@ def test_E6_F7_call_while_a_dialog_waits_is_told_so(whole):
     with whole.client() as client:
         whole.run('driver.kept["dialog"] = AcceptDialog.new()\ndriver.kept["dialog"].title = "Really?"\n'
                   'EditorInterface.popup_dialog_centered(driver.kept["dialog"])')
-        began = time.monotonic()
+        # By its name: what is said after 5 s is said by who does not know the reason.
         assert "'Really?' waits for the user" in client.refusal("scene_new", path="res://dialog.tscn")
         assert "Really?" in client.call("editor_state")["busy"]
-        assert time.monotonic() - began < 4.5  # as after 5 s it is said by who does not know the reason
         assert not os.path.exists(whole.path("res://dialog.tscn"))
         whole.run('driver.kept["dialog"].hide()\ndriver.kept["dialog"].queue_free()\ndriver.kept.erase("dialog")')
         assert client.call("scene_new", path="res://dialog.tscn")["opened"] == "res://dialog.tscn"
@@ -328,11 +327,11 @@ def test_A1_E6_library_is_reloaded_in_the_middle_of_a_call(whole):
         tools = set(client.tools())
         call = Meanwhile(other, "never")
         whole.scene.process.expect("foreign: waiting")
-        began = time.monotonic()
         assert whole.run(RELOAD) == 0
+        began = time.monotonic()
         call.finish()
         assert isinstance(call.error, ToolFailed) and "went away" in str(call.error), (call.error, call.result)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 10  # by the end of its connection; silence takes longer to tell
         steadily(lambda: client.call("editor_state"))
         wait_until(lambda: set(client.tools()) == tools, "the same tools")
         assert client.call("greet", name="again") == "Hello, again!"

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from editor import ROOT
+from editor import ROOT, START_LIMIT
 from harness import free_ports
 from plugin_scene import Scene, make_project
 from mcp_client import McpClient, McpError, ToolFailed
@@ -315,7 +315,7 @@ def test_I1_the_list_does_not_shrink_while_an_editor_comes_back(tmp_path, projec
                         seen.add(frozenset(client.tools()))
                         editors = client.call("editors_list")["editors"]
                         return any(editor["pid"] == pid and editor["tools"] > 20 for editor in editors)
-                    wait_until(is_back, "the editor is back with all of its tools")
+                    wait_until(is_back, "the editor is back with all of its tools", START_LIMIT)
                     assert seen == {frozenset(everything)}, [sorted(everything - one) for one in seen]
                     print("%s: %d looks at the list" % (way, looks))
                     scene.wait_here(before)

@@ -22,7 +22,7 @@ MOMENTS = [("start", None, 0.03), ("start", None, 0.06), ("start", None, 0.15),
            ("stop", CALL % "stop(true)", 0.02), ("stop", CALL % "stop(true)", 0.1),
            ("end of the editor", "EditorInterface.get_base_control().get_tree().quit()", 0.5)]
 AT_ONCE = 3
-LIMIT = 20.0  # seconds until all is gone: to stop the stubborn takes its grace, too
+LIMIT = 60.0  # seconds until all is gone: to stop the stubborn takes its grace, too
 
 
 def all_of(state_dir):
