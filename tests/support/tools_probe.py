@@ -1,6 +1,7 @@
 """The addon's tools in a real editor, called one by one from a test."""
 import json
 import os
+import random
 import shutil
 import select
 import signal
@@ -11,6 +12,7 @@ import time
 from editor import ENGINE, ROOT, START_LIMIT, complaints
 from harness import IS_WINDOWS, LIMIT, Process, children_of, end_strays, system
 
+SCREENS = range(1000, 50000)  # numbers of screens that nobody has by accident
 PLUGIN = '[plugin]\nname="Probe"\ndescription=""\nauthor=""\nversion="1"\nscript="tools_probe.gd"\n'
 
 
@@ -227,14 +229,22 @@ class Display:
     """A screen that nobody sees, for editors that draw; what is on it is in a file, if there is a folder for that."""
 
     def __init__(self, size="1280x800x24", folder=None):
-        reading, writing = os.pipe()
         self.file = os.path.join(folder or "", "Xvfb_screen0")
-        self.process = Process(["Xvfb", "-displayfd", str(writing), "-screen", "0", size, "-nolisten", "tcp",
-                                *(["-fbdir", folder] if folder else [])], pass_fds=(writing,))
+        for _ in range(10):
+            self.name = ":%d" % random.choice(SCREENS)
+            if self.start("-screen", "0", size, *(["-fbdir", folder] if folder else [])):
+                return
+            self.process.stop()
+        raise AssertionError("Xvfb did not start:\n" + self.process.output)
+
+    def start(self, *options):
+        """Whether that screen is ours. Xvfb would look for a free one by itself, but in networks of their own, as tests on
+        Windows have, two would find the same, and the second would take away the socket of the first."""
+        reading, writing = os.pipe()
+        self.process = Process(["Xvfb", self.name, "-displayfd", str(writing), "-nolisten", "tcp", *options], pass_fds=(writing,))
         os.close(writing)
         with os.fdopen(reading) as pipe:
-            self.name = ":" + pipe.readline().strip()
-        assert self.name != ":", "Xvfb did not start:\n" + self.process.output
+            return pipe.readline() != ""
 
     def pixels(self, x, y, width, height):
         """The colours in a part of the screen, as (red, green, blue): it is a file of xwd's, of four bytes each."""
@@ -250,4 +260,7 @@ class Display:
         return self
 
     def __exit__(self, *_):
+        if self.process in Process.running:
+            self.process.kill(signal.SIGTERM)  # it takes its files along
+            self.process.wait()
         self.process.stop()
