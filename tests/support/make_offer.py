@@ -3,16 +3,15 @@ import json
 import os
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.dirname(__file__))
 
 from editor import START_LIMIT, editor, make_project  # noqa: E402
 from harness import become_subreaper, end_strays, free_ports, system  # noqa: E402
+from scene import wait_until  # noqa: E402
 
 PLACE = os.path.join(os.path.dirname(__file__), "../../launcher/serve/relay/shipped_offer.json")
 KEPT = ("instructions", "profiles", "capabilities", "tools", "resources", "resourceTemplates", "prompts")
-QUIET = 2.0  # seconds without a change: all is registered
 
 
 def offered(state_dir, ports):
@@ -37,18 +36,6 @@ def written(offer):
     return "{\n%s\n}\n" % ",\n".join(lines)
 
 
-def settled(state_dir, ports):
-    end, last, since = time.monotonic() + START_LIMIT, None, 0.0
-    while time.monotonic() < end:
-        offer = offered(state_dir, ports)
-        if offer != last:
-            last, since = offer, time.monotonic()
-        elif last and time.monotonic() - since > QUIET:
-            return last
-        time.sleep(0.1)
-    raise TimeoutError("the editor has offered nothing")
-
-
 def made(folder):
     """What an editor offers on a project of its own in this folder."""
     ports = free_ports()
@@ -57,7 +44,8 @@ def made(folder):
     project = make_project(os.path.join(folder, "project"))
     with editor(project, env={"TETHER_STATE_DIR": state_dir, "TETHER_HEADLESS": "1",
                               "TETHER_HTTP_PORT": str(ports[0]), "TETHER_WS_PORT": str(ports[1])}):
-        return settled(state_dir, ports)
+        # The addon offers nothing before it has registered all, and the server's file comes whole.
+        return wait_until(lambda: offered(state_dir, ports), "the editor has offered something", START_LIMIT)
 
 
 def main():
