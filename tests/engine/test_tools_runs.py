@@ -178,9 +178,9 @@ def test_J4_a_script_is_run_and_one_without_end_is_cancelled_or_ended(whole, cli
     assert "runs already" in client.refusal("project_test", path="res://plain.gd")
     # Meanwhile the editor works on.
     assert client.call("editor_state")["playing"] is None
-    assert client.call("project_test", cancel=True)["stopped"] == "It was cancelled."
-    ended = client.call("project_test", path="res://endless.gd", limit=1)
-    assert ended["stopped"] == "It was ended after 1 seconds, its limit." and "goes on" in ended["output"]
+    ended = client.call("project_test", cancel=True)
+    assert ended["stopped"] == "It was cancelled." and "goes on" in ended["output"]
+    assert client.call("project_test", path="res://endless.gd", limit=1)["stopped"] == "It was ended after 1 seconds, its limit."
     wait_until(lambda: not processes_of(whole, "res://endless.gd"), "nothing is left")
     # The limit holds although nobody waits any more.
     client.call("project_test", path="res://endless.gd", wait=0, limit=3)
@@ -199,7 +199,7 @@ def test_J4_what_runs_ends_with_a_killed_editor(whole, client):
 
 
 def test_J4_an_export_is_run_with_its_log(whole, client):
-    made = client.call("project_export", preset="Linux", path="res://build/game.pck")
+    made = client.call("project_export", preset="Linux", path="res://build/game.pck", wait=80)
     assert made["exported"] == "res://build/game.pck" and made["bytes"] == os.path.getsize(whole.path("res://build/game.pck")) > 1000
     with open(whole.path("res://build/game.pck"), "rb") as file:
         assert file.read(4) == b"GDPC"

@@ -16,8 +16,8 @@ enum { LINE_SIZE = 1 << 20, WORD_SIZE = 4096 };
 static const char reading[] = "\"inputSchema\": {\"type\": \"object\"}, "
                               "\"annotations\": {\"readOnlyHint\": true}}";
 
-/* The value as it is written, of a text without the quotation marks; empty: there is none. */
-static const char *value_of(const char *line, const char *key, char *out) {
+/* The value as it is written; empty: there is none. */
+static const char *written(const char *line, const char *key, char *out) {
     const char *at = strstr(line, key);
     size_t length;
     *out = '\0';
@@ -25,8 +25,18 @@ static const char *value_of(const char *line, const char *key, char *out) {
         return out;
     at += strlen(key);
     at += strspn(at, " ");
-    length = *at == '"' ? strcspn(at + 1, "\"") : strcspn(at, ",}\r\n");
-    snprintf(out, WORD_SIZE, "%.*s", (int)length, *at == '"' ? at + 1 : at);
+    length = *at == '"' ? strcspn(at + 1, "\"") + 2 : strcspn(at, ",}\r\n");
+    snprintf(out, WORD_SIZE, "%.*s", (int)length, at);
+    return out;
+}
+
+/* The value, of a text without the quotation marks; empty: there is none. */
+static const char *value_of(const char *line, const char *key, char *out) {
+    written(line, key, out);
+    if (*out == '"') {
+        memmove(out, out + 1, strlen(out));
+        out[strcspn(out, "\"")] = '\0';
+    }
     return out;
 }
 
@@ -86,7 +96,7 @@ static void call(const char *line, const char *id) {
 static void answer(const char *line) {
     char method[WORD_SIZE], id[WORD_SIZE];
     value_of(line, "\"method\":", method);
-    if (!*value_of(line, "\"id\":", id))
+    if (!*written(line, "\"id\":", id))
         return;
     if (strcmp(method, "tools/call") == 0) {
         call(line, id);
@@ -99,8 +109,10 @@ static void answer(const char *line) {
         printf("{\"tools\": [{\"name\": \"echo\", %s, {\"name\": \"pid\", %s", reading, reading);
         finish("]}");
     } else {
-        begin(id);
-        finish("{}");
+        printf("{\"jsonrpc\": \"2.0\", \"id\": %s, \"error\": "
+               "{\"code\": -32601, \"message\": \"no such method\"",
+               id);
+        finish("}");
     }
 }
 
