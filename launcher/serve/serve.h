@@ -30,7 +30,8 @@ enum {
     SERVE_SILENT_MS = 5 * 1000,       /* a call without an answer for so long becomes a stream */
     SERVE_ALIVE_MS = 15 * 1000,       /* so often it says that it goes on; TETHER_PROGRESS_MS */
     SERVE_PARKED_MS = 10 * 60 * 1000, /* a call waits so long for what its client was asked */
-    SERVE_DRAIN_MS = 1500,            /* for requests in flight, when we are to end */
+    SERVE_CLIENT_IDLE_MS = 5 * 60 * 1000, /* TETHER_CLIENT_IDLE_MS; --per-client */
+    SERVE_DRAIN_MS = 1500,                /* for requests in flight, when we are to end */
 };
 
 enum list_kind { LIST_TOOLS, LIST_RESOURCES, LIST_TEMPLATES, LIST_PROMPTS, LIST_COUNT };

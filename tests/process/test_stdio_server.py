@@ -1,6 +1,7 @@
 """K1, K2: a server that speaks over standard input and output, served over HTTP to clients of either era."""
 import json
 import os
+import select
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_K1_a_stdio_server_is_served_to_clients_of_both_eras(server, era):
     assert hello["instructions"] == "Do as I do."
     assert set(hello["capabilities"]) == {"tools", "resources", "prompts", "logging", "completions"}
     names = [tool["name"] for tool in client.request("tools/list")["result"]["tools"]]
-    assert len(names) == 21 and "echo" in names and "editors_list" not in names
+    assert len(names) == 31 and "echo" in names and "editors_list" not in names
     assert client.text("echo", text="ä€🎈\n") == "ä€🎈\n"
     assert client.request("resources/list")["result"]["resources"] == [{"uri": "stub://a", "name": "a"}]
     assert client.request("resources/templates/list")["result"]["resourceTemplates"][0]["name"] == "x"
@@ -213,6 +214,79 @@ def test_K1_the_log_of_the_server_reaches_who_wants_it(server):
         assert stream.event()["params"] == {"level": "warning", "data": "a word"}
 
 
+@both
+@eras
+def test_K1_the_level_of_the_log_reaches_the_server_in_its_own_way(server, era):
+    """One of 2026 is told with each call, and knows of no other way."""
+    client = Caller(server, era)
+    if era == "legacy":
+        client.request("logging/setLevel", {"level": "warning"})
+        with client.session.stream() as stream:
+            client.text("log")
+            assert stream.event()["params"]["data"] == "a word"
+        return
+    with client.begin("tools/call", {"name": "log"}, meta={"io.modelcontextprotocol/logLevel": "warning"}) as http:
+        http.head()
+        assert http.event()["params"] == {"level": "warning", "data": "a word"}
+        assert "result" in http.event()
+
+
+@both
+@eras
+def test_K1_who_watches_a_resource_hears_of_it(server, era):
+    """In whatever way the server wants to be told what is watched; also after it has been lost."""
+    client = Caller(server, era)
+    if era == "legacy":
+        assert client.request("resources/subscribe", {"uri": "stub://a"})["result"] == {}
+        stream = client.session.stream()
+    else:
+        stream = server.modern_begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["stub://a"]}})
+        stream.head()
+        assert "acknowledged" in stream.event()["method"]
+    with stream:
+        for lost in (False, True):
+            if lost:
+                client.call("quit")
+            assert client.text("touch") == "touched"
+            event = stream.event()
+            assert event["method"] == "notifications/resources/updated" and event["params"]["uri"] == "stub://a"
+    Caller(server, "legacy").text("touch")  # nobody hears it, and nobody minds
+
+
+def test_K1_a_question_that_the_server_takes_back_is_taken_back(server):
+    client = Caller(server, "legacy", roots={})
+    with client.begin("tools/call", {"name": "change_mind", "arguments": {"method": "roots/list"}}) as http:
+        http.head()
+        question, cancelled, answer = http.event(), http.event(), http.event()
+    assert cancelled["method"] == "notifications/cancelled"
+    assert cancelled["params"] == {"requestId": question["id"], "reason": "too late"}
+    assert answer["result"]["content"][0]["text"] == "changed"
+
+
+def test_K1_a_tool_that_is_called_as_one_of_ours_is_listed(server):
+    client = Caller(server, "legacy")
+    with client.session.stream() as stream:
+        client.text("add_tool", name="editors_list")
+        assert stream.event()["method"] == "notifications/tools/list_changed"
+    assert "editors_list" in [tool["name"] for tool in client.request("tools/list")["result"]["tools"]]
+
+
+def test_K1_a_list_that_cannot_be_had_again_stays(server):
+    client = Caller(server, "legacy")
+    fetched = server.output.count("heard tools/list")
+    client.text("fail_list")
+    wait_count(server, "heard tools/list", fetched + 1)
+    client.text("echo")  # and so the answer to that has come
+    assert len(client.request("tools/list")["result"]["tools"]) == 31
+
+
+def test_K1_a_list_without_end_is_cut(server):
+    client = Caller(server, "legacy")
+    client.text("no_end")
+    server.expect('the server ".*" has no end of tools')
+    assert client.text("echo", text="on") == "on"
+
+
 # ---- a process for each -----------------------------------------------------------------------
 
 def test_K1_each_client_has_its_own_process_if_it_wants():
@@ -233,6 +307,53 @@ def test_K1_each_client_has_its_own_process_if_it_wants():
         wait_gone(pid)
         server.expect("the server of a client has ended")
         assert third.text("remember", text="d") == "d"
+
+
+def test_K1_a_client_that_died_keeps_no_process_for_ever():
+    """It ends without a word, and so do the next ones. A client that listens is still there."""
+    with start(options=["--per-client", "--clients", "2"], env={"TETHER_CLIENT_IDLE_MS": "1"}) as server:
+        server.ready()
+        listening, dead = Caller(server, "legacy"), Caller(server, "legacy")
+        with listening.session.stream():
+            assert listening.text("remember", text="a") == "a"
+            for _ in range(3):
+                pid = int(dead.text("pid"))
+                select.select([], [], [], 0.01)  # it is idle for longer than that
+                newcomer = Caller(server, "legacy")
+                assert newcomer.text("echo", text="in") == "in"
+                wait_gone(pid)
+                assert dead.session.request("ping").status == 404  # it has to begin anew, and knows
+                dead = newcomer
+            assert listening.text("remember", text="b") == "a b"
+
+
+def test_K1_each_client_hears_the_log_that_it_wants():
+    with start(options=["--per-client"]) as server:
+        server.ready()
+        one, other = Caller(server, "legacy"), Caller(server, "legacy")
+        for client, level in ((one, "error"), (other, "debug")):
+            client.text("echo")
+            client.request("logging/setLevel", {"level": level})
+        with one.session.stream() as stream:
+            one.text("log", level="warning")
+            one.text("log", level="error")
+            assert stream.event()["params"]["level"] == "error"
+
+
+@pytest.mark.parametrize("words", [[], ["--modern"]], ids=["of 2025", "of 2026"])
+def test_K1_what_a_stateless_client_is_asked_goes_on_with_its_own_process(words):
+    """In the process that asked, or, if that has said all that it knows, in any."""
+    with start(*words, options=["--per-client"]) as server:
+        server.ready()
+        client = Caller(server, "modern", roots={})
+        first = client.call("ask", method="roots/list")["result"]
+        (key, _), = first["inputRequests"].items()
+        if words:
+            server.expect("the server of a client has ended")
+        again = client.request("tools/call", {
+            "name": "ask", "arguments": {"method": "roots/list"}, "requestState": first["requestState"],
+            "inputResponses": {key: {"roots": []}}})
+        assert json.loads(again["result"]["content"][0]["text"]) == {"roots": []}
 
 
 def test_K1_each_stateless_request_has_its_own_process():
@@ -334,6 +455,42 @@ def test_K2_five_losses_in_a_row_are_the_end_with_the_reason(server):
         assert "exit code 7" in http.answer().json["result"]["content"][0]["text"]
     server.expect("lost: it ended with exit code 7; it is not started again")
     assert server.wait() == 1
+
+
+def test_K2_one_that_begins_too_late_is_not_waited_for(tmp_path):
+    """It says what it is only when it has been given up, and would not take a call any more."""
+    with start("--late", str(tmp_path / "mark"), options=["--ready-timeout-ms", "5000"]) as server:
+        client = Caller(server.ready(), "legacy")
+        client.call("crash")
+        assert client.text("echo", text="here") == "here"
+        assert server.status()["programs"][0]["restarts"] == 2
+
+
+@pytest.mark.parametrize("what", ["close_input", "close_output"])
+def test_K2_one_that_hears_or_says_no_more_is_lost(server, what):
+    """Though it lives."""
+    client = Caller(server, "legacy")
+    answer = client.call(what)["result"]
+    assert answer.get("isError", False) == (what == "close_output"), answer
+    assert client.text("echo", text="again") == "again"
+
+
+def test_K1_numbers_that_come_back_as_floats_are_the_same():
+    """As from servers in languages that have no others."""
+    with start("--floats") as server:
+        client = Caller(server.ready(), "legacy")
+        assert client.text("echo", text="a") == "a"
+        with client.begin("tools/call", {"name": "progress"}, meta={"progressToken": "t"}) as http:
+            http.head()
+            assert [http.event()["params"]["progress"] for _ in range(3)] == [1, 2, 3]
+            assert http.event()["result"]["content"][0]["text"] == "done"
+
+
+@eras
+@pytest.mark.parametrize("what, text", [("tells_all", "told"), ("prefix", "prefix"), ("batch", "batch"), ("latin", "bl?")])
+def test_K2_an_answer_is_found_however_it_comes(server, era, what, text):
+    """Behind what the server prints of its own doings, in a list, or with bytes in it that are no UTF-8."""
+    assert Caller(server, era).text(what) == text
 
 
 @pytest.mark.parametrize("what", ["garbage", "split", "unreadable"])

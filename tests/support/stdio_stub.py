@@ -1,6 +1,7 @@
 """An MCP server over standard input and output that does what its clients say, and says what it hears on
 standard error: "heard METHOD". With --modern it is one of 2026-07-28. --deaf: it does not end with its input.
---mute: it never says anything. --once FILE: it ends with code 3 when that is not there, having made it."""
+--mute: it never says anything. --once FILE: it ends with code 3 when that is not there, having made it. --floats: all
+numbers are floats to it. --late FILE: the second run that finds or makes it answers only after the end of its input."""
 import json
 import os
 import signal
@@ -13,7 +14,8 @@ READING = {"readOnlyHint": True}
 TOOLS = {"echo": READING, "wait": READING, "change": {}, "crash": {}, "crash_once": READING, "crash_always": READING,
          "garbage": READING, "split": READING, "huge": READING, "progress": READING, "log": READING, "ask": {},
          "spawn": {}, "escape": {}, "pid": READING, "noise": READING, "add_tool": {}, "remember": {}, "unreadable": READING,
-         "args": READING, "quit": {}}
+         "args": READING, "quit": {}, "tells_all": READING, "prefix": READING, "batch": READING, "latin": READING,
+         "close_input": {}, "close_output": {}, "touch": {}, "change_mind": {}, "no_end": {}, "fail_list": {}}
 OPTIONS = sys.argv[1:]
 IS_MODERN = "--modern" in OPTIONS
 
@@ -21,7 +23,9 @@ lock = threading.Lock()
 tools = dict(TOOLS)
 answers = {}  # of the client, by the id of our request
 remembered = []
-listening = []
+listening = {}  # the uris that are watched, by the id of our client's request
+watched = set()  # before 2026
+said = {}  # what became of tools that have changed the list
 
 
 def tell(text):
@@ -36,6 +40,8 @@ def write(data):
 
 
 def send(**message):
+    if "--floats" in OPTIONS and isinstance(message.get("id"), int):
+        message["id"] = float(message["id"])
     write(json.dumps(dict({"jsonrpc": "2.0"}, **message), ensure_ascii=False).encode() + b"\n")
 
 
@@ -116,16 +122,22 @@ def call(ident, params):
             write(bytes([byte]))
         write(b"\r\n")
     elif name == "huge":
-        say(ident, "x" * arguments["size"])
+        answer(ident, {"content": [{"type": "text", "text": "x" * arguments["size"]}],
+                       "structuredContent": {"items": [{"id": 1}, {"id": 2}]}})
     elif name == "unreadable":
         write(b'{"result": {"content": [}, "jsonrpc": "2.0", "id": %d}\n' % ident)
     elif name == "progress":
+        token = meta.get("progressToken")
+        if "--floats" in OPTIONS and token is not None:
+            token = float(token)
         for i in range(1, 4):
-            send(method="notifications/progress", params={"progressToken": meta.get("progressToken"), "progress": i})
+            send(method="notifications/progress", params={"progressToken": token, "progress": i})
         say(ident, "done")
     elif name == "log":
-        send(method="notifications/message", params={"level": "warning", "data": "a word"})
-        say(ident, "logged")
+        level = meta.get("io.modelcontextprotocol/logLevel")
+        if level or not IS_MODERN:
+            send(method="notifications/message", params={"level": arguments.get("level", "warning"), "data": "a word"})
+        say(ident, "logged for " + str(level))
     elif name == "ask":
         ask(ident, arguments, params)
     elif name == "spawn":
@@ -145,14 +157,42 @@ def call(ident, params):
         tools[arguments["name"]] = {}
         note = {"method": "notifications/tools/list_changed"}
         if IS_MODERN:
-            note["params"] = {"_meta": {"io.modelcontextprotocol/subscriptionId": listening[0]}}
+            note["params"] = {"_meta": {"io.modelcontextprotocol/subscriptionId": list(listening)[-1]}}
         send(**note)
         say(ident, "added")
+    elif name in ("no_end", "fail_list"):
+        said[name] = True
+        send(method="notifications/tools/list_changed")
+        say(ident, name)
+    elif name == "touch":
+        for uri in set().union(watched, *listening.values()):
+            send(method="notifications/resources/updated", params={"uri": uri})
+        say(ident, "touched")
+    elif name == "tells_all":
+        got = {"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params}
+        write(b"DEBUG got " + json.dumps(got).encode() + b"\n")
+        say(ident, "told")
+    elif name in ("prefix", "batch", "latin"):
+        text = json.dumps({"jsonrpc": "2.0", "id": ident, "result": {"content": [{"type": "text", "text": name}]}})
+        data = text.encode()
+        write({"prefix": b"{50 %} done " + data, "batch": b"[" + data + b"]",
+               "latin": data.replace(b"latin", "bl\xe4".encode("latin-1"))}[name] + b"\n")
+    elif name in ("close_input", "close_output"):
+        say(ident, "closed") if name == "close_input" else None
+        os.close(0 if name == "close_input" else 1)
+        while True:
+            signal.pause()
+    elif name == "change_mind":
+        send(id="q", method=arguments["method"], params={})
+        send(method="notifications/cancelled", params={"requestId": "q", "reason": "too late"})
+        say(ident, "changed")
     elif name != "wait":  # whose answer never comes
         send(id=ident, error={"code": -32602, "message": "Unknown tool: " + name})
 
 
 def definitions(cursor):
+    if "no_end" in said:
+        return {"tools": [], "nextCursor": "more"}
     names = sorted(tools)
     at = names.index(cursor) if cursor else 0
     page = {"tools": [{"name": name, "inputSchema": {"type": "object"}, "annotations": tools[name]}
@@ -176,8 +216,10 @@ def request(ident, method, params):
         answer(ident, {"supportedVersions": [MODERN], "capabilities": CAPABILITIES, "instructions": "Do as I do.",
                        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "stub", "version": "1.2.3"}}})
     elif method == "subscriptions/listen":
-        listening.append(ident)
+        listening[ident] = params["notifications"].get("resourceSubscriptions", [])
         send(method="notifications/subscriptions/acknowledged", params={"notifications": params["notifications"]})
+    elif method == "tools/list" and said.pop("fail_list", False):
+        send(id=ident, error={"code": -32603, "message": "not now"})
     elif method == "tools/list":
         answer(ident, definitions(params.get("cursor")))
     elif method == "tools/call":
@@ -194,10 +236,23 @@ def request(ident, method, params):
         answer(ident, {"messages": [{"role": "user", "content": {"type": "text", "text": "prompted"}}]})
     elif method == "completion/complete":
         answer(ident, {"completion": {"values": ["one"]}})
-    elif method in ("ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"):
+    elif method in ("resources/subscribe", "resources/unsubscribe") and not IS_MODERN:
+        (watched.add if method == "resources/subscribe" else watched.discard)(params["uri"])
+        answer(ident, {})
+    elif method in ("ping", "logging/setLevel") and not IS_MODERN:
         answer(ident, {})
     else:
         send(id=ident, error={"code": -32601, "message": "no such method: " + method})
+
+
+def is_late():
+    """Whether this is the second run."""
+    if "--late" not in OPTIONS:
+        return False
+    mark = OPTIONS[OPTIONS.index("--late") + 1]
+    with open(mark, "a") as file:
+        file.write("x")
+        return file.tell() == 2
 
 
 def main():
@@ -206,6 +261,8 @@ def main():
         if os.path.exists(mark):
             os.remove(mark)
             sys.exit(3)
+    held = None
+    late = is_late()
     signal.signal(signal.SIGTERM, signal.SIG_IGN if "--deaf" in OPTIONS else signal.SIG_DFL)
     tell("stub %d" % os.getpid())
     for line in sys.stdin:
@@ -218,10 +275,16 @@ def main():
             if event:
                 event.message = message.get("result", message.get("error"))
                 event.set()
+        elif late:
+            held = message["id"]
+        elif message["method"] == "notifications/cancelled":
+            listening.pop(message["params"]["requestId"], None)
         elif "id" in message:
             request(message["id"], message["method"], message.get("params", {}))
     tell("end of input")
-    while "--deaf" in OPTIONS:
+    if late:
+        answer(held, {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}})
+    while late or "--deaf" in OPTIONS:
         signal.pause()
 
 

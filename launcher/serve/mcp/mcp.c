@@ -48,11 +48,12 @@ unsigned mcp_capabilities_of(const json_t *capabilities) {
     return bits;
 }
 
+const char *const mcp_log_levels[MCP_LOG_LEVELS] = {"debug", "info",     "notice", "warning",
+                                                    "error", "critical", "alert",  "emergency"};
+
 int mcp_log_level(const char *name) {
-    static const char *const names[] = {"debug", "info",     "notice", "warning",
-                                        "error", "critical", "alert",  "emergency"};
-    for (int i = 0; name && i < 8; i++)
-        if (strcmp(names[i], name) == 0)
+    for (int i = 0; name && i < MCP_LOG_LEVELS; i++)
+        if (strcmp(mcp_log_levels[i], name) == 0)
             return i;
     return -1;
 }
@@ -65,8 +66,11 @@ static bool mcp_is_offered(struct mcp_request *request, unsigned offer) {
     if ((offers & offer) == offer)
         return true;
     mcp_reply_error(request, RPC_METHOD_NOT_FOUND,
-                    "no Godot editor has registered anything for this method; the capabilities of "
-                    "this server tell what there is",
+                    request->serve->options->stdio
+                        ? "this server offers nothing for this method; its capabilities tell what "
+                          "there is"
+                        : "no Godot editor has registered anything for this method; the "
+                          "capabilities of this server tell what there is",
                     NULL);
     return false;
 }

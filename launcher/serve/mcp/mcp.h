@@ -123,6 +123,10 @@ const struct offer *mcp_offer(const struct mcp_request *request);
 /* What a client that declares these capabilities can be asked for. */
 unsigned mcp_capabilities_of(const json_t *capabilities);
 
+/* By their rank. */
+enum { MCP_LOG_LEVELS = 8 };
+extern const char *const mcp_log_levels[MCP_LOG_LEVELS];
+
 /* A log level's rank, 0 (debug) to 7 (emergency); -1: it is none. */
 int mcp_log_level(const char *name);
 

@@ -199,6 +199,7 @@ void legacy_post(struct mcp_request *request) {
 static void stream_gone(void *user) {
     struct mcp_session *session = user;
     session->stream = NULL;
+    session->used_at = os_clock_ms();
     expect_streams(session->serve);
 }
 

@@ -96,6 +96,7 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
     if (!session)
         return NULL;
     session->serve = serve;
+    session->used_at = os_clock_ms();
     memcpy(session->bytes, bytes, SESSION_BYTES);
     memcpy(session->id, id, SESSION_ID_TEXT);
     session->version = bytes[0];
@@ -184,6 +185,7 @@ struct mcp_session *session_find(struct serve *serve, const char *id) {
         return revive(serve, id);
     *at = session->next;
     put_first(session);
+    session->used_at = os_clock_ms();
     return session;
 }
 
@@ -236,6 +238,10 @@ void session_tell_changes(struct mcp_session *session) {
         buffer_finish(&out);
     }
     memcpy(session->seen, offer->marks, sizeof session->seen);
+}
+
+bool session_wants_log(const struct mcp_session *session, int level) {
+    return (session->promised & OFFER_LOGGING) && level >= session->log_level;
 }
 
 void session_tell(struct mcp_session *session, const struct buffer *message) {

@@ -29,6 +29,7 @@ struct mcp_session {
     struct http_connection *stream; /* of GET, or NULL */
     json_t *subscriptions;          /* resource uri → true, or NULL */
     unsigned calls;                 /* under way */
+    int64_t used_at;                /* when it last began or ended something */
 };
 
 /* The versions of the era, newest first. */
@@ -57,6 +58,9 @@ void session_see(struct mcp_session *session);
 
 /* Tells the client, if it has a stream, which lists are others than it has seen. */
 void session_tell_changes(struct mcp_session *session);
+
+/* Whether it wants to hear log messages of this level. */
+bool session_wants_log(const struct mcp_session *session, int level);
 
 /* Puts a message on the session's stream, if there is one. */
 void session_tell(struct mcp_session *session, const struct buffer *message);

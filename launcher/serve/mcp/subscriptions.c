@@ -6,6 +6,7 @@
 #include "caller.h"
 #include "serve/relay/editors.h"
 #include "serve/relay/expect.h"
+#include "serve/stdio/stdio_server.h"
 #include "sessions.h"
 
 struct listener {
@@ -154,13 +155,15 @@ void watch_update(struct serve *serve) {
     for (const struct listener *listener = serve->listeners; listener; listener = listener->next)
         json_object_update(now, listener->uris);
     serve->watched = now;
-    json_object_foreach(now, uri, value) {
-        if (!json_object_get(before, uri))
-            tell_editor(serve, "resources/subscribe", uri);
-    }
-    json_object_foreach(before, uri, value) {
-        if (!json_object_get(now, uri))
-            tell_editor(serve, "resources/unsubscribe", uri);
+    if (!json_equal(before, now) && !stdio_watch(serve)) {
+        json_object_foreach(now, uri, value) {
+            if (!json_object_get(before, uri))
+                tell_editor(serve, "resources/subscribe", uri);
+        }
+        json_object_foreach(before, uri, value) {
+            if (!json_object_get(now, uri))
+                tell_editor(serve, "resources/unsubscribe", uri);
+        }
     }
     json_decref(before);
 }

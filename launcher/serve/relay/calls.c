@@ -56,8 +56,10 @@ static void close_call(struct call *call) {
         at = &(*at)->next;
     *at = call->next;
     call->serve->call_count--;
-    if (call->session)
+    if (call->session) {
         call->session->calls--;
+        call->session->used_at = os_clock_ms();
+    }
     deadline_stop(&call->due);
     deadline_stop(&call->silent);
     deadline_stop(&call->alive);
@@ -543,10 +545,6 @@ static void progress(struct call *call, json_t *params) {
     buffer_finish(&out);
 }
 
-static bool session_wants_log(const struct mcp_session *session, int level) {
-    return (session->promised & OFFER_LOGGING) && level >= session->log_level;
-}
-
 static bool wants_log(const struct call *call, int level) {
     return call->modern ? call->log_level >= 0 && level >= call->log_level
                         : session_wants_log(call->session, level);
@@ -602,8 +600,7 @@ static void on_error(struct call *call, const json_t *error) {
     json_int_t code = json_integer_value(json_object_get(error, "code"));
     if (code < INT32_MIN || code > INT32_MAX || code == 0)
         code = RPC_INTERNAL_ERROR;
-    answer_error(call, era_code(call, (int)code, data), text ? text : "the editor gave no reason",
-                 data);
+    answer_error(call, era_code(call, (int)code, data), text ? text : "no reason was given", data);
 }
 
 void call_editor_response(struct editor *editor, struct rpc_message *message) {
@@ -614,7 +611,7 @@ void call_editor_response(struct editor *editor, struct rpc_message *message) {
     if (message->error)
         on_error(call, message->error);
     else if (!json_is_object(message->result))
-        call_fail(call, 0, "The Godot editor answered with something that is no result.", NULL);
+        call_editor_unread(editor, call->number, "it is no result");
     else if (!type || strcmp(type, "input_required") != 0 ||
              input_seal_result(call, message->result))
         call_answer(call, json_incref(message->result));
@@ -662,10 +659,11 @@ void calls_end(struct serve *serve) {
     while ((call = serve->calls) != NULL) {
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): call_fail has taken the last one out */
         tell_cancelled(call, "the server is stopping");
-        call_fail(call, 0,
-                  "Tether's server was stopped or restarted before the Godot editor answered. Try "
-                  "again in a moment.",
-                  NULL);
+        call_fail(
+            call, 0,
+            "Tether's server was stopped or restarted before this was answered. Try again in a "
+            "moment.",
+            NULL);
     }
 }
 

@@ -122,6 +122,9 @@ bool input_seal_result(struct call *call, json_t *result);
  * answered. */
 bool input_check(struct mcp_request *request);
 
+/* The editor does not want it any more. */
+void input_cancelled(struct editor *editor, const json_t *id, const char *reason);
+
 void inputs_finish(struct call *call);
 
 /* Gives the editor what a modern client came back with, and asks again for what is missing. */

@@ -196,6 +196,24 @@ bool input_ask(struct editor *editor, const struct rpc_message *message) {
     return true;
 }
 
+void input_cancelled(struct editor *editor, const json_t *id, const char *reason) {
+    for (struct call *call = editor->serve->calls; call; call = call->next) {
+        struct client_input **at = &call->inputs;
+        struct buffer out = {0};
+        while (*at && ((*at)->named || !json_equal((*at)->id, id)))
+            at = &(*at)->next;
+        if (!*at || call->editor != editor)
+            continue;
+        rpc_add_notification(&out, "notifications/cancelled",
+                             json_pack("{s:s, s:s*}", "requestId", (*at)->key, "reason", reason));
+        if (!call->modern)
+            call_event(call, &out);
+        buffer_finish(&out);
+        forget(at);
+        return;
+    }
+}
+
 /* ---- legacy: what clients answer ---- */
 
 /* The server is asked again when everything that it wanted is there. */
@@ -360,7 +378,9 @@ static bool take_own(struct mcp_request *request, char *text, size_t length) {
     if (!end)
         return false;
     *end = 0;
-    request->editor = editor_marked(request->serve, text);
+    /* Any process of a stateless server is as good as the one that gave it. */
+    request->editor = request->serve->options->stdio ? request->serve->active
+                                                     : editor_marked(request->serve, text);
     json_object_set_new(request->message.params, "requestState",
                         json_stringn(end + 1, length - (size_t)(end + 1 - text)));
     request->message.written.at = NULL; /* it says something else now */

@@ -103,14 +103,14 @@ bool list_has_changed(const struct offer *offer, const uint64_t seen[LIST_COUNT]
 
 /* ---- registering ---- */
 
-static bool is_usable(const json_t *entry, enum list_kind kind) {
+static bool is_usable(const struct offer *offer, const json_t *entry, enum list_kind kind) {
     const char *key = rpc_text(entry, list_terms[kind].key);
     const json_t *another =
         list_terms[kind].another ? json_object_get(entry, list_terms[kind].another) : NULL;
     if (!key || !key[0])
         return false;
     if (kind == LIST_TOOLS)
-        return json_is_object(another) && !builtin_has(key);
+        return json_is_object(another) && (offer->is_foreign || !builtin_has(key));
     return !list_terms[kind].another || json_is_string(another);
 }
 
@@ -123,12 +123,13 @@ static void complain(const char *whose, enum list_kind kind, size_t i, const cha
             whose, (unsigned)i, list_terms[kind].name, shown);
 }
 
-static json_t *usable_entries(const char *whose, enum list_kind kind, const json_t *given) {
+static json_t *usable_entries(const struct offer *offer, const char *whose, enum list_kind kind,
+                              const json_t *given) {
     json_t *list = json_array(), *entry;
     size_t i;
     json_array_foreach(given, i, entry) {
         const char *key = rpc_text(entry, list_terms[kind].key);
-        if (is_usable(entry, kind) && !list_find(list, kind, key))
+        if (is_usable(offer, entry, kind) && !list_find(list, kind, key))
             json_array_append(list, entry);
         else
             complain(whose, kind, i, key);
@@ -191,7 +192,7 @@ void offer_register(struct offer *offer, const json_t *params, const char *whose
         const json_t *given = json_object_get(params, list_terms[i].name);
         if (json_is_array(given)) {
             json_decref(offer->lists[i]);
-            offer->lists[i] = usable_entries(whose, (enum list_kind)i, given);
+            offer->lists[i] = usable_entries(offer, whose, (enum list_kind)i, given);
             offer->is_known |= json_array_size(offer->lists[i]) > 0;
         }
         if (json_is_array(given) || !offer->texts[i].data)

@@ -72,6 +72,7 @@ static void fetch_first(struct stdio_server *server, enum list_kind kind) {
         return;
     }
     server->fetching |= 1U << kind;
+    server->page_counts[kind] = 0;
     server->pages[kind] = json_array();
     fetch(server, kind, NULL);
 }
@@ -98,7 +99,7 @@ static void settle(struct stdio_server *server) {
     }
     editor_register(server->editor, offers);
     json_decref(offers);
-    if (server->state == STDIO_STARTS)
+    if (server->state == STDIO_STARTS && stdio_program_hears(&server->program))
         stdio_serves(server);
 }
 
@@ -115,11 +116,19 @@ static void take_page(struct stdio_server *server, enum list_kind kind, const js
     unsigned bit = 1U << kind;
     if (!(server->fetching & bit))
         return;
+    if (!result && server->editor->greeted) { /* then what it has told before stays */
+        json_decref(list);
+        list = server->pages[kind] = NULL;
+    }
     json_array_extend(list, json_object_get(result, list_terms[kind].name));
-    if (cursor && json_array_size(list) < ENTRIES_MOST) {
+    if (cursor && ++server->page_counts[kind] < PAGES_MOST &&
+        json_array_size(list) < ENTRIES_MOST) {
         fetch(server, kind, cursor);
         return;
     }
+    if (cursor)
+        fprintf(stderr, "tether serve: the server %s has no end of %s; what came so far is taken\n",
+                server->editor->name, list_terms[kind].name);
     server->fetching &= ~bit;
     if (server->doubted & bit) {
         server->doubted &= ~bit;
@@ -165,9 +174,43 @@ static void initialized(struct stdio_server *server, const struct rpc_message *m
     fetch_all(server);
 }
 
+static json_t *wanted_notes(const struct stdio_server *server) {
+    json_t *filter = json_object(), *uris = json_array(), *value;
+    const char *uri;
+    for (int kind = 0; kind < LIST_COUNT; kind++)
+        if (list_terms[kind].filter && is_offered(server, (enum list_kind)kind))
+            json_object_set_new(filter, list_terms[kind].filter, json_true());
+    if (server->editor == server->serve->active)
+        json_object_foreach(server->serve->watched, uri, value) {
+            json_array_append_new(uris, json_string(uri));
+        }
+    if (json_array_size(uris) > 0)
+        json_object_set(filter, "resourceSubscriptions", uris);
+    json_decref(uris);
+    return filter;
+}
+
+/* What is listened to cannot be changed: it is listened anew, and then no more as before. */
+void greeting_listen(struct stdio_server *server) {
+    json_t *filter = wanted_notes(server);
+    unsigned before = server->listens;
+    struct buffer out = {0};
+    char name[32];
+    if (before > 0 || json_object_size(filter) > 0) {
+        snprintf(name, sizeof name, "listen-%u", ++server->listens);
+        greeting_ask(server, name, "subscriptions/listen",
+                     json_pack("{s:O}", "notifications", filter));
+    }
+    json_decref(filter);
+    if (before == 0)
+        return;
+    snprintf(name, sizeof name, OURS "listen-%u", before);
+    rpc_add_notification(&out, "notifications/cancelled", json_pack("{s:s}", "requestId", name));
+    stdio_send(server, &out);
+}
+
 /* What it has to say later it says to who listens. */
 static void discovered(struct stdio_server *server, const struct rpc_message *message) {
-    json_t *filter;
     if (message->error) {
         const char *why = rpc_text(message->error, "message");
         fprintf(stderr,
@@ -178,14 +221,8 @@ static void discovered(struct stdio_server *server, const struct rpc_message *me
         return;
     }
     learn(server, message->result);
-    filter = json_object();
-    for (int kind = 0; kind < LIST_COUNT; kind++)
-        if (list_terms[kind].filter && is_offered(server, (enum list_kind)kind))
-            json_object_set_new(filter, list_terms[kind].filter, json_true());
-    if (json_object_size(filter) > 0)
-        greeting_ask(server, "listen", "subscriptions/listen",
-                     json_pack("{s:O}", "notifications", filter));
-    json_decref(filter);
+    server->listens = 0;
+    greeting_listen(server);
     fetch_all(server);
 }
 

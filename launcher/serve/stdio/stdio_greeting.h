@@ -12,6 +12,9 @@ void greeting_answer(struct stdio_server *server, const struct rpc_message *mess
 /* It says that a list has changed. */
 void greeting_list_changed(struct stdio_server *server, enum list_kind kind);
 
+/* Tells one of 2026-07-28 what we want to hear of. */
+void greeting_listen(struct stdio_server *server);
+
 /* Asks it something on our own account, under a name; the params are consumed. */
 void greeting_ask(struct stdio_server *server, const char *name, const char *method,
                   json_t *params);

@@ -49,14 +49,15 @@ static void over(struct stdio_program *program) {
     uv_close((uv_handle_t *)&program->timer, on_timer_closed);
 }
 
-/* Nothing has come of the first start: another one would end in the same way. */
+/* If nothing has come of the first start another one would end in the same way. */
 static bool is_hopeless(struct stdio_program *program) {
     const struct lifecycle_config *config = &program->options->config;
     int64_t now = os_clock_ms();
     if (program->ready_at && (uint64_t)(now - program->ready_at) >= config->health_ms)
         crashes_forget(&program->crashes);
     program->ready_at = 0;
-    return crashes_note(&program->crashes, config, (uint64_t)now) || !program->was_ready;
+    return crashes_note(&program->crashes, config, (uint64_t)now) || !program->was_ready ||
+           config->restart == LIFECYCLE_RESTART_NEVER;
 }
 
 static void lost(struct stdio_program *program, const char *how) {
@@ -105,7 +106,7 @@ static void on_process_end(uv_process_t *process, int64_t status, int signal) {
 
 static void on_input_grace(uv_timer_t *timer) {
     struct stdio_program *program = timer->data;
-    if (program->run)
+    if (program->run && !program->run->exited)
         os_program_ask(uv_process_get_pid(&program->run->process));
 }
 
@@ -210,10 +211,14 @@ static void build_environment(struct text_list *list) {
 }
 
 static void build_words(struct text_list *list, const struct options *options) {
+    char grace[16];
+    snprintf(grace, sizeof grace, "%u", (unsigned)options->config.stop_grace_ms);
     text_list_add(list, "tether");
     text_list_add(list, "mcp");
     text_list_add(list, "--parent-watchdog");
     text_list_add(list, "on");
+    text_list_add(list, "--stop-grace-ms");
+    text_list_add(list, grace);
     text_list_add(list, "--");
     for (char **word = options->command; *word; word++)
         text_list_add(list, *word);
@@ -323,6 +328,7 @@ static void on_start(uv_timer_t *timer) {
 void stdio_program_start(struct stdio_program *program) {
     uv_timer_init(program->loop, &program->timer);
     program->timer.data = program;
+    os_random(&program->crashes.random, sizeof program->crashes.random);
     uv_timer_start(&program->timer, on_start, 0, 0);
 }
 
@@ -335,14 +341,24 @@ void stdio_program_ready(struct stdio_program *program) {
 
 /* ---- speaking to it ---- */
 
+/* One that hears no more is of no use, also if it lives. */
+static void on_sent(uv_stream_t *input, int status) {
+    struct stdio_run *run = input->data;
+    if (status < 0 && !run->exited && !run->input_closed)
+        ask(run->program);
+}
+
+bool stdio_program_hears(const struct stdio_program *program) {
+    return program->run && !program->run->input_closed;
+}
+
 bool stdio_program_send(struct stdio_program *program, const struct buffer *line) {
-    struct stdio_run *run = program->run;
     uv_stream_t *input;
-    if (!run || run->input_closed || line->failed)
+    if (!stdio_program_hears(program) || line->failed)
         return false;
-    input = (uv_stream_t *)&run->input;
+    input = (uv_stream_t *)&program->run->input;
     return uv_stream_get_write_queue_size(input) <= STDIO_QUEUE_MOST &&
-           line_send(input, line->data, line->length, NULL) == 0;
+           line_send(input, line->data, line->length, on_sent) == 0;
 }
 
 int64_t stdio_program_pid(const struct stdio_program *program) {

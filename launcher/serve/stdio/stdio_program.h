@@ -28,7 +28,7 @@ struct stdio_program_events {
     void (*started)(void *context);
     void (*line)(void *context, char *line, size_t length);
     /* A line that was too long: its beginning and its end. */
-    void (*overlong)(void *context, const char *edges, size_t length);
+    void (*overlong)(void *context, char *edges, size_t length);
     /* It has ended, and `how` says how. It is started again, unless that is `final`. */
     void (*lost)(void *context, const char *how, bool final);
     void (*over)(void *context); /* after stdio_program_end: nothing of it is left */
@@ -55,6 +55,9 @@ void stdio_program_start(struct stdio_program *program);
 
 /* It has shown that it works. */
 void stdio_program_ready(struct stdio_program *program);
+
+/* False: it does not run, or is about to end. */
+bool stdio_program_hears(const struct stdio_program *program);
 
 /* A line with its newline. False: it is not there, or does not read what it is sent. */
 bool stdio_program_send(struct stdio_program *program, const struct buffer *line);

@@ -25,6 +25,14 @@ bool stdio_send(struct stdio_server *server, struct buffer *message) {
     return sent;
 }
 
+/* Of 2026-07-28 a server is told with each call from which level on its log is wanted. */
+static void add_level(json_t *meta, const struct call *call) {
+    const struct mcp_session *session = call->session;
+    int level = session && session->level_set ? session->log_level : call->log_level;
+    if (level >= 0)
+        json_object_set_new(meta, META_LOG_LEVEL, json_string(mcp_log_levels[level]));
+}
+
 /* In place of what its client said of itself, if anything. */
 static json_t *call_meta(const struct stdio_server *server, const struct call *call,
                          const json_t *given) {
@@ -36,8 +44,10 @@ static json_t *call_meta(const struct stdio_server *server, const struct call *c
     json_object_del(meta, "progressToken");
     if (call->progress_token)
         json_object_set_new(meta, "progressToken", json_integer(call->number));
-    if (server->modern)
+    if (server->modern) {
         greeting_add_self(meta);
+        add_level(meta, call);
+    }
     return meta;
 }
 
@@ -101,7 +111,8 @@ bool stdio_call(struct call *call, const struct mcp_request *request) {
     buffer_add_literal(&call->line, "}\n");
     if (call->line.failed)
         return false;
-    return server->state != STDIO_SERVES || send_call(call);
+    return server->state != STDIO_SERVES || !stdio_program_hears(&server->program) ||
+           send_call(call);
 }
 
 void stdio_call_again(struct call *call) {
@@ -142,6 +153,36 @@ static struct call *next_call(const struct stdio_server *server, int64_t after) 
     return next;
 }
 
+/* Of a session's own process, what that wants; else what anybody wants. */
+static void set_level(struct stdio_server *server) {
+    const struct mcp_session *session = server->serve->sessions;
+    int lowest = -1;
+    for (; session; session = session->next)
+        if (session->level_set && (!server->session || server->session == session) &&
+            (lowest < 0 || session->log_level < lowest))
+            lowest = session->log_level;
+    if (lowest < 0 || lowest == server->level || server->state != STDIO_SERVES || server->modern ||
+        !(server->editor->offer->offers & OFFER_LOGGING))
+        return;
+    server->level = lowest;
+    greeting_ask(server, "level", "logging/setLevel",
+                 json_pack("{s:s}", "level", mcp_log_levels[lowest]));
+}
+
+void stdio_set_level(struct serve *serve) {
+    for (struct stdio_server *server = serve->programs; server; server = server->next)
+        set_level(server);
+}
+
+bool stdio_watch(struct serve *serve) {
+    struct stdio_server *server = serve->programs;
+    if (!server || !server->modern)
+        return false;
+    if (server->state == STDIO_SERVES)
+        greeting_listen(server);
+    return true;
+}
+
 void stdio_serves(struct stdio_server *server) {
     struct serve *serve = server->serve;
     bool first = !server->editor->greeted;
@@ -154,7 +195,8 @@ void stdio_serves(struct stdio_server *server) {
         if (!first)
             watch_moved(serve);
     }
-    stdio_set_level(serve);
+    server->level = -1;
+    set_level(server);
     for (struct call *call; (call = next_call(server, number)) != NULL;) {
         number = call->number;
         if (!call->sent && !send_call(call))
@@ -314,6 +356,23 @@ static int64_t count_clients(const struct serve *serve) {
     return count;
 }
 
+/* A client that has died has said nothing of that. Of those that have no stream, and have asked
+ * nothing for long, the one that was there longest ago has to begin anew if it comes back. */
+static bool end_idle(struct serve *serve) {
+    int64_t before =
+        os_clock_ms() - (int64_t)serve_interval("TETHER_CLIENT_IDLE_MS", SERVE_CLIENT_IDLE_MS);
+    struct mcp_session *idle = NULL;
+    for (const struct stdio_server *server = serve->programs; server; server = server->next) {
+        struct mcp_session *session = server->session;
+        if (session && !session->stream && session->calls == 0 && session->used_at <= before &&
+            (!idle || session->used_at < idle->used_at))
+            idle = session;
+    }
+    if (idle)
+        session_end(idle);
+    return idle != NULL;
+}
+
 /* The process of a session; a stateless request gets a new one. */
 static struct stdio_server *of_client(struct mcp_request *request) {
     struct serve *serve = request->serve;
@@ -323,7 +382,7 @@ static struct stdio_server *of_client(struct mcp_request *request) {
         server = server->next;
     if (server)
         return server;
-    if (count_clients(serve) >= serve->options->clients_most) {
+    if (count_clients(serve) >= serve->options->clients_most && !end_idle(serve)) {
         snprintf(
             text, sizeof text,
             "All %lld processes of this server are in use by other clients; try again when one "
@@ -363,22 +422,6 @@ void stdio_session_gone(struct mcp_session *session) {
     for (struct stdio_server *server = session->serve->programs; server; server = server->next)
         if (server->session == session)
             stdio_server_end(server);
-}
-
-void stdio_set_level(struct serve *serve) {
-    static const char *const names[] = {"debug", "info",     "notice", "warning",
-                                        "error", "critical", "alert",  "emergency"};
-    int lowest = -1;
-    for (const struct mcp_session *session = serve->sessions; session; session = session->next)
-        if (session->level_set && (lowest < 0 || session->log_level < lowest))
-            lowest = session->log_level;
-    for (struct stdio_server *server = serve->programs; lowest >= 0 && server;
-         server = server->next) {
-        if (server->state != STDIO_SERVES || !(server->editor->offer->offers & OFFER_LOGGING))
-            continue;
-        greeting_ask(server, "level", "logging/setLevel",
-                     json_pack("{s:s}", "level", names[lowest]));
-    }
 }
 
 json_t *stdio_json(const struct serve *serve) {

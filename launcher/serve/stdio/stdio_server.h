@@ -42,6 +42,9 @@ bool stdio_send(struct stdio_server *server, struct buffer *message);
 /* From which level on the clients want to hear its log. */
 void stdio_set_level(struct serve *serve);
 
+/* Other resources are watched. False: it wants to be told of each. */
+bool stdio_watch(struct serve *serve);
+
 void stdio_session_gone(struct mcp_session *session);
 
 /* The state for GET /status. */

@@ -24,6 +24,9 @@ struct stdio_server {
     json_t *pages[LIST_COUNT]; /* of the lists that are being fetched */
     unsigned fetching;         /* these; a bit each */
     unsigned doubted;          /* they have changed meanwhile */
+    unsigned page_counts[LIST_COUNT];
+    unsigned listens; /* so often has one of 2026-07-28 been told what we want to hear of */
+    int level;        /* of its log, that an older one was asked for; -1: none */
     json_t *capabilities, *instructions;
 };
 
@@ -38,6 +41,6 @@ void stdio_give_up(struct stdio_server *server);
 /* ---- stdio_lines.c: what it says ---- */
 
 void stdio_take_line(void *context, char *line, size_t length);
-void stdio_take_overlong(void *context, const char *edges, size_t length);
+void stdio_take_overlong(void *context, char *edges, size_t length);
 
 #endif
