@@ -173,18 +173,28 @@ static int take_builtin(struct options *options, struct own_server *own, char **
     return 0;
 }
 
+static void add_number(struct own_server *own, const char *flag, int64_t number) {
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    text_list_add(&own->words, flag);
+    text_list_add(&own->words, text);
+}
+
 static int take_stdio(struct options *options, struct own_server *own, struct error *err) {
     int rc = name_own_server(options, own, err);
-    char number[24];
     if (rc < 0)
         return rc;
-    snprintf(number, sizeof number, "%lld", (long long)options->clients_most);
     text_list_add(&own->words, "--stdio");
     if (options->per_client) {
         text_list_add(&own->words, "--per-client");
-        text_list_add(&own->words, "--clients");
-        text_list_add(&own->words, number);
+        add_number(own, "--clients", options->clients_most);
     }
+    if (options->config.restart == LIFECYCLE_RESTART_NEVER) {
+        text_list_add(&own->words, "--restart");
+        text_list_add(&own->words, "never");
+    }
+    add_number(own, "--ready-timeout-ms", options->config.ready_timeout_ms);
+    add_number(own, "--stop-grace-ms", options->config.stop_grace_ms);
     text_list_add(&own->words, "--");
     for (char **word = options->command; *word; word++)
         text_list_add(&own->words, *word);

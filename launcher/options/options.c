@@ -199,7 +199,7 @@ static const struct flag flags[] = {
     {"ready", "ports, notify, http:/PATH or none: when it counts as ready (ports)", "HOW",
      "ports, notify, http:/PATH or none", SCOPE_START, .set = set_ready},
     {"restart", "on-failure or never: after a crash (on-failure)", "WHEN", "on-failure or never",
-     SCOPE_START, .set = set_restart},
+     SCOPE_START | SCOPE_STDIO, .set = set_restart},
     {"transport", "how COMMAND speaks MCP: stdio is served over HTTP (http)", "http|stdio", NULL,
      SCOPE_START, .set = set_transport},
     {"stdio", "the same as --transport stdio", NULL, NULL, SCOPE_START | SCOPE_STDIO,
@@ -250,7 +250,7 @@ static bool get_flag(size_t at, struct flag *flag) {
     knob = &lifecycle_knobs[at - COUNT(flags)];
     *flag = (struct flag){.name = knob->name,
                           .argument = "milliseconds",
-                          .scope = is_interval(knob) ? SCOPE_START : 0,
+                          .scope = is_interval(knob) ? SCOPE_START | SCOPE_STDIO : 0,
                           .lenient = true,
                           .interval = knob};
     return true;

@@ -556,6 +556,24 @@ def test_K1_a_server_that_says_nothing_is_not_waited_for_without_end(state_dir):
         assert done["code"] == 4, done
 
 
+def test_K2_one_that_is_never_to_be_started_again_is_not(state_dir):
+    with Instance(state_dir, "--restart", "never") as instance:
+        assert instance.launch("--stdio", command=STUB)["code"] == 0
+        with McpClient(instance.http) as client:
+            assert "exit code 7" in client.refusal("crash")
+        instance.wait_end()
+        assert "it is not started again" in instance.log("server.log")
+
+
+def test_K1_the_times_that_are_given_are_those_of_the_server_behind(state_dir):
+    with Instance(state_dir, "--ready-timeout-ms", "7777", "--stop-grace-ms", "333") as instance:
+        assert instance.launch("--stdio", command=STUB)["code"] == 0
+        server = instance.status()["server"]["pid"]
+        watcher, = [pid for pid in system.descendants_of(server) if "mcp" in system.command_of(pid)]
+        for pid, words in ((server, ["7777", "333"]), (watcher, ["333"])):
+            assert set(words) <= set(system.command_of(pid))
+
+
 @pytest.mark.parametrize("how", ["input", "signal"])
 def test_K1_the_end_is_in_order(server, how):
     """Its input is closed first, and then it has time; what is under way before is answered."""
