@@ -48,3 +48,9 @@ def complaints(output):
     if len(rest) < len(found) and not any(line.startswith("Leaked") for line in rest):
         rest.remove(LEAKED)
     return rest
+
+
+def around(output, said):
+    """What stands before and after each complaint: where in the engine it is from, and what was done then."""
+    lines = output.splitlines()
+    return [lines[max(0, at - 8):at + 8] for at, line in enumerate(lines) if line.strip() in said]

@@ -320,7 +320,7 @@ def shared_scene(folder, **options):
     Process.running.append(scene.process)
     try:
         complaints = scene.quit()
-        assert not complaints, complaints
+        assert not complaints, (complaints, editor.around(scene.process.output, complaints))
         assert end_strays() == []
     finally:
         scene.close()

@@ -9,7 +9,7 @@ import socket
 import struct
 import time
 
-from editor import ENGINE, ROOT, START_LIMIT, complaints
+from editor import ENGINE, ROOT, START_LIMIT, around, complaints
 from harness import IS_WINDOWS, LIMIT, Process, children_of, end_strays, system
 
 SCREENS = range(1000, 50000)  # numbers of screens that nobody has by accident
@@ -197,12 +197,6 @@ class ToolsEditor:
         assert status == 0, (status, self.process.output[-3000:])
         return [line for line in complaints(self.process.output)
                 if not any(part in line for part in expected)]
-
-
-def around(output, said):
-    """What stands before and after each complaint: where in the engine it is from, and what was done then."""
-    lines = output.splitlines()
-    return [lines[max(0, at - 8):at + 8] for at, line in enumerate(lines) if line.strip() in said]
 
 
 def shared_tools(folder, *arguments, settings="", expected=(), fill=None, allowed=(), **options):
