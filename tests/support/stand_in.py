@@ -8,6 +8,9 @@ import subprocess
 import threading
 
 
+ENDING = 1.0  # seconds
+
+
 class StandIns:
     """Starts what the stand-ins ask for. Each is a thread that lives as long as its program."""
 
@@ -32,6 +35,9 @@ class StandIns:
                 role, pid = _line(connection).split()
             except (OSError, EOFError):
                 connection.close()  # the stand-in has ended before
+                continue
+            if role == "wait":
+                connection.close()
                 continue
             streams = self.waiting.setdefault(pid, {})
             streams[role] = connection
@@ -112,6 +118,9 @@ class StandIns:
 
     def wait(self, limit):
         """For all of them to be over, also those that did not get as far as their program."""
+        with socket.create_connection(("127.0.0.1", self.port)) as last:  # all who have come before are let in before
+            last.sendall(b"wait 0\n")
+            last.recv(1)
         for thread in list(self.running):
             thread.join(limit)
         for pid, streams in list(self.waiting.items()):
@@ -131,9 +140,9 @@ def _line(connection):
 
 
 def _has_ended(connection):
-    """Whether nobody is at its other end any more."""
+    """Whether nobody is at its other end any more. Of who was killed that shows a moment later."""
     try:
-        return bool(select.select([connection], [], [], 0)[0]) and not connection.recv(1, socket.MSG_PEEK)
+        return bool(select.select([connection], [], [], ENDING)[0]) and not connection.recv(1, socket.MSG_PEEK)
     except OSError:
         return True
 
