@@ -3,7 +3,14 @@
 # shellcheck shell=bash
 
 TEST_WRAPPER=() # what pytest is started with
-LANES=2
+LANES=2         # files of tests at a time
+LANES_LOGS=$BUILD/logs/lanes
+LANES_TMP=$BUILD/tmp
+# What takes long although it is small: begun last, it would be waited for in the end.
+LONGEST=(process/test_soak.py process/test_lost_place.py process/test_guard_hindered.py process/test_memory.py
+    process/test_machine.py process/test_many_sessions.py mcp/test_real_clients.py engine/test_first_runs.py
+    engine/test_exports.py engine/test_tools_files.py engine/test_lives.py engine/test_tools_runs.py
+    engine/test_tools_debug.py package/test_same_bytes.py)
 PASSED=0
 FAILED=0
 SKIPPED=0
@@ -81,30 +88,41 @@ area_explore() {
 
 # One file of tests; what it says is shown when it is over, so that two at a time stay readable.
 run_pytest_file() {
-    local lane=$1 file=$2 log=$BUILD/logs/pytest-$1.log
+    local lane=$1 file=$2 log=$LANES_LOGS/pytest-$1.log
     if (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 \
-        TETHER_TEST_COUNTS="$BUILD/logs/lanes/${file//\//-}" TETHER_TEST_SKIPS="$SKIPS" \
+        TETHER_TEST_COUNTS="$LANES_LOGS/counts/${file//\//-}" TETHER_TEST_SKIPS="$SKIPS" \
         TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
         TETHER_NODE="$NODE_PACKAGES" TETHER_STRANGERS="$STRANGERS" TETHER_REAL_CLIENTS="$REAL_CLIENTS" \
         TETHER_WINDOWS_NODE="$WINDOWS_NODE/package/bin/node.exe" \
         "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin \
-        --basetemp="$BUILD/tmp/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1; then
+        --basetemp="$LANES_TMP/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1; then
         printf '%s: %s\n' "$file" "$(tail -n 1 "$log")" >&2
         grep '^soak: ' "$log" >&2 || true # the seed
     else
         cat "$log" >&2
     fi
-    [ -s "$BUILD/logs/lanes/${file//\//-}" ] ||
-        echo 0 1 0 >"$BUILD/logs/lanes/${file//\//-}" # it did not even start
+    [ -s "$LANES_LOGS/counts/${file//\//-}" ] ||
+        echo 0 1 0 >"$LANES_LOGS/counts/${file//\//-}" # it did not even start
 }
 
-# Takes the next file of the folder that no other lane has taken; the largest come first.
+# The files of tests in these folders, in the order in which they are begun: the largest first.
+list_test_files() {
+    {
+        find "$@" -maxdepth 1 -name 'test_*.py' -printf '%s %p\n'
+        find "${LONGEST[@]}" -printf '999999 %p\n' 2>/dev/null || true # some may not be there
+    } | sort -s -k 1,1rn | awk -v folders="$*" '
+        BEGIN { for (at = split(folders, each, " "); at; at--) wanted[each[at]] }
+        { folder = $2; sub(/\/[^\/]*$/, "", folder) }
+        folder in wanted && !told[$2]++ { print $2 }'
+}
+
+# Takes the next file that no other lane has taken.
 next_test_file() {
     (
         flock 9
-        head -n 1 "$BUILD/logs/lanes.todo"
-        sed -i 1d "$BUILD/logs/lanes.todo"
-    ) 9>"$BUILD/logs/lanes.lock"
+        head -n 1 "$LANES_LOGS/todo"
+        sed -i 1d "$LANES_LOGS/todo"
+    ) 9>"$LANES_LOGS/lock"
 }
 
 run_lane() {
@@ -112,23 +130,24 @@ run_lane() {
     while file=$(next_test_file) && [ -n "$file" ]; do run_pytest_file "$1" "$file"; done
 }
 
-# All tests of these folders, LANES files at a time: most of them wait for something, most of the time.
+# All tests of these folders, LANES files at a time.
 run_pytest() {
     local lane lanes=()
-    rm -rf "$BUILD/logs/lanes"
-    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
-    (cd "$ROOT/tests" && find "$@" -maxdepth 1 -name 'test_*.py' -printf '%s %p\n' | sort -rn | cut -d' ' -f2) \
-        >"$BUILD/logs/lanes.todo"
+    rm -rf "$LANES_LOGS/counts"
+    mkdir -p "$LANES_LOGS/counts" "$LANES_TMP"
+    (cd "$ROOT/tests" && list_test_files "$@") >"$LANES_LOGS/todo"
     for ((lane = 1; lane <= LANES; lane++)); do
         run_lane $lane &
         lanes+=($!)
     done
     wait "${lanes[@]}"
     # shellcheck disable=SC2046 # three numbers
-    count $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$BUILD"/logs/lanes/*)
+    count $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$LANES_LOGS"/counts/*)
 }
 
+# They wait for something, most of the time.
 area_process() {
+    local LANES=6
     run_pytest process
 }
 
@@ -137,6 +156,7 @@ area_mcp() {
 }
 
 area_engine() {
+    local LANES=3
     run_pytest engine
 }
 
@@ -193,7 +213,7 @@ run_on_windows() {
 run_the_same() {
     local LANES=5
     run_on_windows "$@"
-    cat "$BUILD"/logs/lanes/* | awk '
+    cat "$LANES_LOGS"/counts/* | awk '
         { same += $1; left += $2 + $3; not_here += $4 }
         END {
             printf "windows: %d of %d the same, %d not applicable", same, same + left + not_here, not_here

@@ -33,7 +33,7 @@ main() {
     echo "arm64: up after $(cut -d ' ' -f 1 /proc/uptime) s: $(uname -rm), $(nproc) processors"
     area_unit
     # A program that forks as fast as it can has an emulated machine for itself; and half a second is nothing.
-    TEST_FILTER='not bomb and not within_the_grace' area_process
+    TEST_FILTER='not bomb and not within_the_grace' run_pytest process
     sed 's/^/arm64: skipped: /' "$SKIPS"
     echo "arm64: took $(cut -d ' ' -f 1 /proc/uptime) s"
     echo "arm64: counts: $PASSED $FAILED $SKIPPED"

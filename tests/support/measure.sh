@@ -88,7 +88,7 @@ soak_tests() {
 soak_at_random() {
     local seconds=$(($1 * 20)) seed=$2
     say "soak: seed $seed, three times $seconds s"
-    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
+    mkdir -p "$LANES_LOGS/counts" "$LANES_TMP"
     export TETHER_SOAK_SECONDS=$seconds TETHER_SEED=$seed
     soak_program plain "$BUILD/tether" soak_file
     # What looks for leaks is a process that stops its own parent: one more that may be killed meanwhile.
@@ -99,27 +99,27 @@ soak_at_random() {
 soak_file() {
     run_pytest_file 1 process/test_soak.py
     # shellcheck disable=SC2046 # three numbers
-    count $(cat "$BUILD/logs/lanes/process-test_soak.py")
+    count $(cat "$LANES_LOGS/counts/process-test_soak.py")
 }
 
 # An engine that aborts when it sees the addon for the first time does so now and then only.
 soak_first() {
     local file=engine/test_first_runs.py
     say "soak: $1 first runs of each kind, with the plugin enabled and off (TEST_FILTER picks some)"
-    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
+    mkdir -p "$LANES_LOGS/counts" "$LANES_TMP"
     TETHER_FIRST_RUNS=$1 run_pytest_file 1 $file
     # shellcheck disable=SC2046 # three numbers
-    count $(cat "$BUILD/logs/lanes/${file//\//-}")
+    count $(cat "$LANES_LOGS/counts/${file//\//-}")
 }
 
 # Many editors with an instance each, of which a third is killed.
 soak_farm() {
     local file=engine/test_farm.py
     say "soak: $1 editors, seed $2"
-    mkdir -p "$BUILD/logs/lanes" "$BUILD/tmp"
+    mkdir -p "$LANES_LOGS/counts" "$LANES_TMP"
     TETHER_FARM_EDITORS=$1 TETHER_SEED=$2 run_pytest_file 1 $file
     # shellcheck disable=SC2046 # three numbers
-    count $(cut -d ' ' -f 1-3 "$BUILD/logs/lanes/${file//\//-}")
+    count $(cut -d ' ' -f 1-3 "$LANES_LOGS/counts/${file//\//-}")
 }
 
 # Usage: ./dev soak [MINUTES [SEED]]; ./dev soak tests [ROUNDS]; ./dev soak first [ROUNDS]; ./dev soak farm [EDITORS [SEED]]
