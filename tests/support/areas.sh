@@ -180,7 +180,14 @@ area_package() {
 
 # What containers and service managers do with the launcher.
 area_farm() {
-    TETHER_STATIC=$HERE.static/tether run_pytest farm
+    local variant=static
+    [[ $(static_options) != release* ]] || variant=release-static
+    TETHER_STATIC=$HERE.$variant/tether run_pytest farm
+}
+
+# The launcher for containers is the one that is packed, where that is made.
+static_options() {
+    if zig_comes_for_this_machine; then echo "release=yes static=yes"; else echo "static=yes"; fi
 }
 
 # Runs a command with Wine's settings: a prefix of our own, no display, no window of a debugger, and a
@@ -230,15 +237,17 @@ area_same() {
 
 # ---- other systems -------------------------------------------------------------------------------
 
-# All of launcher and extension, compiled and linked for a system other than this one.
+# All of launcher and extension, compiled and linked for a system other than this one; for macOS, where nothing of it
+# can be run, as it is packed, so that it need not be compiled once more for that.
 compile_for() {
-    local name="$1-$2"
+    local name="$1-$2" options=("platform=$1" "arch=$2")
     if [ "$1" = macos ] && ! zig_comes_for_this_machine; then
         echo "compile for $name: the compiler for macOS comes for x86_64 only" >>"$SKIPS"
         count 0 0 1
         return
     fi
-    check "$name" "$ROOT/dev" build "platform=$1" "arch=$2"
+    [ "$1" != macos ] || options+=(release=yes)
+    check "$name" "$ROOT/dev" build "${options[@]}"
 }
 
 area_systems() {
@@ -351,42 +360,66 @@ is_area() {
     return 1
 }
 
-prepare_areas() {
-    local area tools=()
+# Adds to tools what an area is built and run with.
+tools_for() {
+    case $1 in
+    lint) tools+=("${TOOLS_LINT[@]}") ;;
+    systems) tools+=("${TOOLS_WINDOWS[@]}" "${TOOLS_ZIG[@]}") ;;
+    process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
+    mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
+    engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
+    package)
+        tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_ZIG[@]}")
+        look_for_windows_engine
+        [ -z "$WINDOWS_ENGINE" ] || tools+=("${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}")
+        ;;
+    farm) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_FARM[@]}" "${TOOLS_STATIC[@]}") ;;
+    windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}") ;;
+    arm64) [ -n "$(why_no_arm64)" ] || tools+=("${TOOLS_ARM64[@]}" "${TOOLS_ZIG[@]}" "${TOOLS_STATIC[@]}") ;;
+    esac
+}
+
+# What these areas need from the network, besides tools.
+fetch_for() {
+    local area
     for area in "$@"; do
-        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]} ${MORE_AREAS[*]}"
-        case $area in
-        lint) tools+=("${TOOLS_LINT[@]}") ;;
-        process) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_STRANGERS[@]}") ;;
-        mcp) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}") ;;
-        engine) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_SCREEN[@]}") ;;
-        package)
-            tools+=("${TOOLS_PYTEST[@]}")
-            look_for_windows_engine
-            [ -z "$WINDOWS_ENGINE" ] || tools+=("${TOOLS_WINE[@]}")
+        case $area in systems | arm64 | package)
+            if zig_comes_for_this_machine; then with_cache_lock zig fetch_zig; fi
             ;;
-        farm) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_FARM[@]}") ;;
-        windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}") ;;
         esac
-    done
-    [ ${#tools[@]} -eq 0 ] || need "${tools[@]}"
-    cmd_build compiledb=yes
-    for area in "$@"; do
         case $area in process | windows | same) with_cache_lock nginx fetch_nginx ;; esac
         case $area in mcp | windows | same) with_cache_lock node fetch_node_packages ;; esac
         case $area in mcp | windows | same) with_cache_lock strangers fetch_strangers ;; esac
         if [ "$area" = mcp ]; then with_cache_lock real-clients fetch_real_clients; fi
-        case $area in windows | same)
-            with_cache_lock windows-node fetch_windows_node
-            cmd_build platform=windows
-            ;;
-        package) [ -z "$WINDOWS_ENGINE" ] || cmd_build platform=windows ;;
-        esac
-        case $area in
-        arm64) prepare_arm64 ;;
-        farm) cmd_build static=yes ;;
-        esac
+        case $area in windows | same) with_cache_lock windows-node fetch_windows_node ;; esac
     done
+}
+
+build_for() {
+    local options
+    case $1 in
+    windows | same) cmd_build platform=windows ;;
+    package) [ -z "$WINDOWS_ENGINE" ] || cmd_build platform=windows ;;
+    arm64) prepare_arm64 ;;
+    farm)
+        read -ra options <<<"$(static_options)"
+        cmd_build "${options[@]}"
+        ;;
+    esac
+}
+
+prepare_areas() {
+    local area tools=("${TOOLS_BUILD[@]}")
+    for area in "$@"; do
+        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]} ${MORE_AREAS[*]}"
+        tools_for "$area"
+    done
+    need "${tools[@]}"
+    fetch_for "$@" & # beside the builds; what could not be had is tried once more below, and told
+    cmd_build compiledb=yes
+    for area in "$@"; do build_for "$area"; done
+    wait
+    fetch_for "$@"
 }
 
 summary() {
