@@ -12,9 +12,8 @@
 #include "protocol/message.h"
 #include "protocol/version.h"
 #include "questions.h"
+#include "requests.h"
 #include "server_setup.h"
-#include "session/bridge.h"
-#include "tool_calls.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 #define BOOL         GDEXTENSION_VARIANT_TYPE_BOOL
@@ -193,141 +192,41 @@ static void note_tools_changed(void) {
 /* The call that a script is just being told of: {id, client, capabilities, era}; or NULL. */
 static json_t *current_call;
 
-/* What a method asks for: of which kind, by which name, and what the callable gets. */
-struct wanted {
-    enum offer_kind kind;
-    const char *name;
-    json_t *arguments; /* borrowed, or NULL */
-    enum call_what what;
-};
-
-struct search {
-    const char *uri;
-    json_t *arguments; /* with what is found in the URI */
-    char *template;    /* or NULL */
-};
-
-static void try_template(const struct engine_variant *key, void *context) {
-    struct search *search = context;
-    json_t *variables = json_object();
-    char *template = variant_text(key);
-    if (!search->template && offers_match(template, search->uri, variables)) {
-        json_object_update(search->arguments, variables);
-        search->template = template;
-        template = NULL;
-    }
-    free(template);
-    json_decref(variables);
+static bool anybody_has(enum offer_kind kind, const char *name) {
+    return has_offer(owner_of(kind, name), kind, name);
 }
 
-/* A URI is that of a resource or of one of a template. */
-static void find_resource(struct wanted *wanted, struct search *search) {
-    const struct tether_server *owner = owner_of(OFFER_RESOURCE, wanted->name);
-    wanted->kind = OFFER_RESOURCE;
-    wanted->arguments = search->arguments;
-    if (has_offer(owner, OFFER_RESOURCE, wanted->name))
-        return;
-    for (owner = servers; owner && !search->template; owner = owner->next)
-        variant_each(&owner->offered[OFFER_TEMPLATE], try_template, search);
-    if (!search->template)
-        return;
-    wanted->kind = OFFER_TEMPLATE;
-    wanted->name = search->template;
-}
-
-static struct wanted wanted_of(const char *method, const json_t *parameters,
-                               struct search *search) {
-    json_t *reference = json_object_get(parameters, "ref");
-    bool is_prompt = strcmp(message_text(reference, "type"), "ref/prompt") == 0;
-    struct wanted wanted = {.name = message_text(parameters, "name"),
-                            .arguments = json_object_get(parameters, "arguments")};
-    if (strcmp(method, "resources/read") == 0) {
-        wanted.what = CALL_RESOURCE;
-        wanted.name = search->uri;
-        find_resource(&wanted, search);
-    } else if (strcmp(method, "prompts/get") == 0) {
-        wanted.what = CALL_PROMPT;
-        wanted.kind = OFFER_PROMPT;
-    } else if (strcmp(method, "completion/complete") == 0) {
-        wanted.what = CALL_COMPLETION;
-        wanted.kind = is_prompt ? OFFER_PROMPT : OFFER_TEMPLATE;
-        wanted.name = message_text(reference, is_prompt ? "name" : "uri");
-        wanted.arguments = json_object_get(parameters, "argument");
-    }
-    return wanted;
-}
-
-static struct call_about about_of(const struct wanted *wanted, const char *uri,
-                                  const struct engine_variant *schema) {
-    struct call_about about = {.what = wanted->what};
-    struct engine_variant member;
-    variant_init_member(&member, schema,
-                        wanted->what == CALL_RESOURCE ? "mimeType" : "outputSchema");
-    about.is_structured = variant_is_true(&member);
-    if (wanted->what == CALL_RESOURCE) {
-        about.uri = json_string(uri);
-        about.mime_type = about.is_structured ? variant_json(&member) : NULL;
-    }
-    variant_finish(&member);
-    return about;
-}
-
-/* Completion is what the schema says under "complete": it gets the argument's name and its value.
- */
-static json_t *run_wanted(struct tether_server *server, const struct wanted *wanted, int64_t call,
-                          const char *uri, struct engine_variant *schema,
-                          struct engine_variant *callable) {
-    struct call_about about = about_of(wanted, uri, schema);
-    struct engine_variant self, arguments[2], complete;
-    json_t *none = json_object(), *result;
-    variant_init_object(&self, server->object);
-    if (wanted->what == CALL_COMPLETION) {
-        variant_init_member(&complete, schema, "complete");
-        variant_init_text(&arguments[0], message_text(wanted->arguments, "name"));
-        variant_init_text(&arguments[1], message_text(wanted->arguments, "value"));
-        result = variant_type(&complete) != CALLABLE
-                     ? json_pack("{s:{s:[]}}", "completion", "values")
-                     : tool_calls_run(&server->calls, &self, call, &complete, arguments, 2, &about);
-        variant_finish(&arguments[1]);
-        variant_finish(&complete);
-    } else {
-        variant_init_json(&arguments[0], wanted->arguments ? wanted->arguments : none);
-        result = tool_calls_run(&server->calls, &self, call, callable, arguments, 1, &about);
-    }
-    variant_finish(&arguments[0]);
-    variant_finish(&self);
-    json_decref(none);
-    return result;
+static void each_offer(enum offer_kind kind,
+                       void (*fn)(const struct engine_variant *name, void *context),
+                       void *context) {
+    for (const struct tether_server *server = servers; server; server = server->next)
+        variant_each(&server->offered[kind], fn, context);
 }
 
 static void on_call(struct tether_server *server, const struct control_event *event) {
-    struct search search = {.uri = message_text(event->json, "uri")};
-    struct engine_variant schema, callable;
-    struct wanted wanted;
+    static const struct request_offers offers = {.has = anybody_has, .each = each_offer};
+    struct engine_variant self, schema, callable;
+    struct request request;
     json_t *result, *before = current_call;
-    search.arguments = json_pack("{s:s}", "uri", search.uri);
-    wanted = wanted_of(event->text, event->json, &search);
+    request_init(&request, event->text, event->json, &offers);
     frame_pace_call();
     current_call = json_copy(json_object_get(event->json, "context"));
     current_call = current_call ? current_call : json_object();
     json_object_set_new(current_call, "id", json_integer(event->number));
-    if (offers_init(&owner_of(wanted.kind, wanted.name)->offered[wanted.kind], wanted.name, &schema,
-                    &callable)) {
-        result = run_wanted(server, &wanted, event->number, search.uri, &schema, &callable);
+    if (offers_init(&owner_of(request.kind, request.name)->offered[request.kind], request.name,
+                    &schema, &callable)) {
+        variant_init_object(&self, server->object);
+        result = request_run(&request, &server->calls, &self, event->number, &schema, &callable);
+        variant_finish(&self);
         variant_finish(&schema);
         variant_finish(&callable);
-    } else if (wanted.what == CALL_TOOL) {
-        result = bridge_failure("This editor has no such tool any more; list the tools again.");
     } else {
-        result = json_pack("{s:{s:i, s:s+}}", "error", "code", -32602, "message",
-                           "this editor does not offer ",
-                           wanted.name[0] ? wanted.name : "what has no name");
+        result = request_refusal(&request);
     }
     answer(server, event->number, result);
     json_decref(current_call);
     current_call = before;
-    json_decref(search.arguments);
-    free(search.template);
+    request_finish(&request);
 }
 
 static void run_tool_finished(const struct class_call *call) {
