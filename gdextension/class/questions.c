@@ -1,16 +1,18 @@
 #include "questions.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "memory.h"
 #include "protocol/message.h"
 
-enum { QUESTIONS_MOST = 64 };
+enum { MORE = 16 };
 
-static struct {
+static struct question {
     int64_t number;
     GDExtensionObjectPtr object;
-} questions[QUESTIONS_MOST];
-static size_t count;
+} * questions;
+static size_t count, room;
 static int64_t last_number;
 
 static void name_of(int64_t number, char name[32]) {
@@ -33,6 +35,18 @@ static void tell(GDExtensionObjectPtr object, int64_t number, json_t *answer) {
     json_decref(answer);
 }
 
+/* None is given up for another: whoever waits for it could ask again at once. */
+static void note(int64_t number, GDExtensionObjectPtr object) {
+    if (count == room) {
+        struct question *more = memory_resize(questions, (room + MORE) * sizeof *more);
+        if (!more)
+            return;
+        questions = more;
+        room += MORE;
+    }
+    questions[count++] = (struct question){number, object};
+}
+
 int64_t questions_ask(GDExtensionObjectPtr object, struct engine_variant *signal) {
     struct engine_variant parts[2];
     GDExtensionConstVariantPtr pointers[2] = {&parts[0], &parts[1]};
@@ -45,10 +59,7 @@ int64_t questions_ask(GDExtensionObjectPtr object, struct engine_variant *signal
     engine.variant_construct(GDEXTENSION_VARIANT_TYPE_SIGNAL, signal, pointers, 2, &error);
     variant_finish(&parts[1]);
     variant_finish(&parts[0]);
-    if (count == QUESTIONS_MOST) /* the oldest is given up */
-        questions_answer(questions[0].number, NULL);
-    questions[count].number = last_number;
-    questions[count++].object = object;
+    note(last_number, object);
     return last_number;
 }
 
@@ -56,6 +67,11 @@ static GDExtensionObjectPtr take(size_t i) {
     GDExtensionObjectPtr object = questions[i].object;
     for (count--; i < count; i++)
         questions[i] = questions[i + 1];
+    if (count == 0) {
+        free(questions);
+        questions = NULL;
+        room = 0;
+    }
     return object;
 }
 
@@ -73,8 +89,10 @@ void questions_answer(int64_t number, const json_t *message) {
     }
 }
 
+/* Not those that are asked because of that: who asks until somebody answers would never end. */
 void questions_lose_all(void) {
-    while (count > 0)
+    int64_t last = last_number;
+    while (count > 0 && questions[0].number <= last)
         questions_answer(questions[0].number, NULL);
 }
 

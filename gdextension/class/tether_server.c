@@ -49,9 +49,9 @@ struct tether_server {
     char *message; /* what went wrong last, or NULL */
     json_t *log;   /* its newest lines */
     struct tool_calls calls;
-    bool offer_pending;    /* what is offered has changed since the server was told */
-    int64_t question_lost; /* asked while nobody was there, to be told in the next frame; or 0 */
-    bool is_bridged;       /* the built-in server reaches this editor */
+    bool offer_pending; /* what is offered has changed since the server was told */
+    bool question_lost; /* somebody waits for an answer of nobody, to be told in the next frame */
+    bool is_bridged;    /* the built-in server reaches this editor */
 };
 
 /* All of this editor, the newest first. The engine's callbacks carry no context. */
@@ -299,6 +299,17 @@ static void emit_cancelled(int64_t call) {
     variant_finish(&all);
 }
 
+/* Those of servers that are gone, or NULL. */
+static json_t *calls_lost;
+
+static void tell_calls_lost(void) {
+    json_t *calls = calls_lost;
+    calls_lost = NULL;
+    for (size_t i = 0; i < json_array_size(calls); i++)
+        emit_cancelled(json_integer_value(json_array_get(calls, i)));
+    json_decref(calls);
+}
+
 /* Nobody waits for any of them any more. */
 static void lose_calls(struct tether_server *server) {
     while (server->calls.count > 0) {
@@ -353,18 +364,19 @@ static bool look_at(struct tether_server *server) {
     const struct control_client *client = server->client;
     struct control_event *event, *next;
     struct engine_variant self;
+    bool question_lost = server->question_lost;
     if (server->was_looked_at)
         return false;
     server->was_looked_at = true;
     event = server->client ? control_client_take(server->client) : NULL;
     if (server->calls.count > 0)
         frame_pace_hurry(); /* a coroutine waits for frames */
-    if (!event && !server->start_pending && !server->offer_pending && !server->question_lost)
+    if (!event && !server->start_pending && !server->offer_pending && !question_lost)
         return false;
+    server->question_lost = false;
     variant_init_object(&self, server->object); /* it may be dropped by what is called here */
-    if (server->question_lost)
+    if (question_lost)                          /* who is told so may ask again */
         questions_lose_all();
-    server->question_lost = 0;
     if (server->start_pending)
         start(server);
     if (server->offer_pending)
@@ -382,9 +394,10 @@ static bool look_at(struct tether_server *server) {
 /* A handler of a signal may drop any server, so after each that had something to say the list is
  * looked at from its start; each has its turn once a frame. */
 bool tether_servers_frame(void) {
-    struct tether_server *server = servers;
-    bool did_something = false;
-    for (; server; server = server->next)
+    struct tether_server *server;
+    bool did_something = calls_lost != NULL;
+    tell_calls_lost();
+    for (server = servers; server; server = server->next)
         server->was_looked_at = false;
     for (server = servers; server;) {
         bool did = look_at(server);
@@ -445,15 +458,21 @@ static void run_restart(const struct class_call *call) {
 }
 
 static void detach(struct tether_server *server, const char *reason) {
+    struct engine_variant self;
+    bool was_bridged = server->is_bridged;
     set_active(server, false);
     if (!server->client)
         return;
+    variant_init_object(&self, server->object); /* it may be dropped by what is called here */
     order(server, (struct mailbox_command){.kind = COMMAND_LEAVE, .reason = reason});
     editor_loop_part(server->client, true);
     server->client = NULL;
     server->is_bridged = false;
-    tool_calls_clear(&server->calls);
     set_state(server, "off", NULL);
+    lose_calls(server);
+    if (was_bridged)
+        questions_lose_all();
+    variant_finish(&self);
 }
 
 static void run_detach(const struct class_call *call) {
@@ -720,7 +739,7 @@ static void ask(const struct class_call *call, const char *method, json_t *param
     json_object_set_new(parameters, "call", argument_json(call, 0));
     if (!say(json_pack("{s:I, s:s, s:o}", "id", (json_int_t)number, "method", method, "params",
                        parameters)))
-        server->question_lost = number;
+        server->question_lost = true;
     variant_assign_native(call->result, AWAITED, &signal);
     variant_finish(&signal);
 }
@@ -758,6 +777,18 @@ static void server_attached(void *self, GDExtensionObjectPtr object) {
     servers = server;
 }
 
+/* What others of this editor wait for in vain now is told them in the next frame: scripts that run
+ * because of a signal do not run while an object is freed. */
+static void leave_to_others(struct tether_server *server) {
+    for (size_t i = 0; i < server->calls.count && servers; i++) {
+        calls_lost = calls_lost ? calls_lost : json_array();
+        json_array_append_new(calls_lost, json_integer(server->calls.running[i].call));
+    }
+    tool_calls_clear(&server->calls);
+    if (server->is_bridged && servers)
+        servers->question_lost = true;
+}
+
 static void server_finish(void *self) {
     struct tether_server *server = self, **link = &servers;
     while (*link && *link != server)
@@ -766,7 +797,7 @@ static void server_finish(void *self) {
         *link = server->next;
     note_tools_changed();
     questions_forget(server->object);
-    tool_calls_clear(&server->calls);
+    leave_to_others(server);
     part(server);
     json_decref(server->log);
     json_decref(server->status);

@@ -243,3 +243,56 @@ def test_I7_what_is_cancelled_reaches_the_tool_that_is_at_work(whole, era):
         wait_until(lambda: at_work(whole)[1] == heard + at_work(whole)[0][-1:], "the tool has heard of it, by its number")
         if call:
             call.wait()
+
+
+# ---- nobody is left ------------------------------------------------------------------------------
+
+ASKING = '''extends RefCounted
+var server := TetherServer.new()
+var asked := 0
+var answers := []
+var heard := []
+func begin():
+	server.call_cancelled.connect(hear)
+	server.register_tool("ask_one", {"description": "Asks the user."}, run)
+func hear(call):
+	heard.append(call)
+func run(_arguments):
+	asked += 1
+	answers.append(await server.ask_user(server.get_call()["id"], "Well?", {"type": "object", "properties": {}}))
+	return "It is over."
+'''
+
+
+class Thinking(dict):
+    """The answers of a user who thinks until the test is over."""
+
+    def __init__(self):
+        super().__init__(thinking=True)
+        self.over = threading.Event()
+
+    def __getitem__(self, key):
+        self.over.wait(60)
+        raise EOFError("nobody asks any more")
+
+
+@pytest.mark.parametrize("how", ['driver.get_tree().root.find_child("TetherControl", true, false).server.detach("disable")',
+                                 'EditorInterface.set_plugin_enabled("tether", false)'], ids=["detached", "disabled"])
+def test_I7_who_waits_for_a_client_is_told_when_the_way_to_it_is_gone(tmp_path, how):
+    answers = Thinking()
+    with Whole(str(tmp_path)) as whole:
+        whole.client().close()
+        whole.run(TOOL % json.dumps(ASKING))
+        with whole.client() as client:
+            wait_until(lambda: "ask_one" in client.tools(), "the tool is there")
+        with McpClient(whole.ports[0], capabilities=ELICITING, answers=answers) as client:
+            call = Background(client, "ask_one", {})
+            wait_until(lambda: client.heard, "the client is asked")
+            whole.run(how)
+            state = 'return [driver.kept["slow"].answers, driver.kept["slow"].heard.size()]'
+            told, cancelled = wait_until(lambda: (lambda state: state if state[0] and state[1] else None)(whole.run(state)), "the tool is told")
+            assert cancelled == 1 and "Nobody is there" in told[0]["error"]
+            answers.over.set()
+            call.wait()
+        whole.run("driver.kept.clear()")
+        assert whole.close() == []

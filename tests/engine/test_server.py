@@ -389,3 +389,33 @@ def test_F8_launcher_that_says_what_no_launcher_says_is_a_failure(scene, tmp_pat
     server.set(launcher="")
     server.start()
     server.stop()
+
+
+# ---- questions -----------------------------------------------------------------------------------
+
+CHORUS = '''extends RefCounted
+var server := TetherServer.new()
+var told := 0
+var in_frame := {} # asked in each frame
+func begin(voices, times):
+	for voice in voices:
+		ask(times)
+func ask(times):
+	for number in times:
+		var frame = Engine.get_process_frames()
+		in_frame[frame] = in_frame.get(frame, 0) + 1
+		var answer = await server.ask_user(0, "Well?", {})
+		told += 1 if "Nobody" in answer["error"] else 0
+'''
+
+
+@pytest.mark.parametrize("voices, times, most", [(100, 3, 200), (1, 50, 2)], ids=["many", "stubborn"])
+def test_I7_who_asks_nobody_is_told_in_the_next_frame_and_may_ask_again(scene, voices, times, most):
+    """Many at a time, each to the end; and who asks until somebody answers does not hold up the editor. (The frame in which
+    they begin is told of at its end, and so has two rounds.)"""
+    scene.run('var script := GDScript.new()\nscript.source_code = %s\nscript.reload()\ndriver.kept["chorus"] = script.new()\n'
+              'driver.kept["chorus"].begin(%d, %d)' % (json.dumps(CHORUS), voices, times))
+    told, in_frame = scene.run('var chorus = driver.kept["chorus"]\nfor frame in 500:\n\tif chorus.told == %d:\n\t\tbreak\n'
+                               '\tawait driver.get_tree().process_frame\nreturn [chorus.told, chorus.in_frame.values().max()]' % (voices * times))
+    assert told == voices * times and in_frame == most
+    scene.run("driver.kept.clear()")
