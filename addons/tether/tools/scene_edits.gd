@@ -189,15 +189,16 @@ func _move(arguments: Dictionary, record: EditRecord) -> Dictionary:
 func _make_move(node: Node, parent: Node, name: String, arguments: Dictionary, record: EditRecord) -> void:
 	var old: Node = node.get_parent()
 	var old_name: String = node.name
-	if name != old_name:
-		record.do_property(node, &"name", name)
-		record.undo_property(node, &"name", node.name)
 	if parent != old:
 		var owned: Array[Node] = _edits.owned(node)
 		record.do_method(old, &"remove_child", node)
 		_place(record.do_method, node, parent, arguments.get("index", -1), owned)
 		record.undo_method(parent, &"remove_child", node)
 		_place(record.undo_method, node, old, node.get_index(), owned)
+	if name != old_name: # among those beside whom nobody has that name
+		record.do_property(node, &"name", name)
+		record.undo_property(node, &"name", node.name)
+	if parent != old:
 		if arguments["keep_transform"]:
 			_keep_transform(node, record)
 	elif arguments.has("index"):
@@ -260,8 +261,30 @@ func _attach(arguments: Dictionary, record: EditRecord) -> Dictionary:
 			return Context.failure("'%s' is for %s, and '%s' is a %s." % [path, script.get_instance_base_type(), node.name, node.get_class()])
 	record.do_property(node, &"script", script)
 	record.undo_property(node, &"script", node.get_script())
+	_keep_script_values(node, script, record)
 	record.make("Attach script to %s" % node.name, _context.scene())
 	return {"node": _context.path_of(node), "script": script.resource_path if script != null else ""}
+
+
+## What the variables of a node's script are set to goes with the script, and comes back with it; another script that
+## has them, too, takes them over.
+func _keep_script_values(node: Node, script: Script, record: EditRecord) -> void:
+	var types: Dictionary[String, int] = _variables_of(script)
+	var own: Dictionary[String, int] = _variables_of(node.get_script())
+	for name: String in own:
+		record.undo_property(node, name, node.get(name))
+		if types.get(name, TYPE_NIL) == own[name]:
+			record.do_property(node, name, node.get(name))
+
+
+## The types of a script's variables that are kept in scenes. (A node whose script does not run here does not say whose
+## its properties are.)
+static func _variables_of(script: Script) -> Dictionary[String, int]:
+	var types: Dictionary[String, int] = {}
+	for info: Dictionary in script.get_script_property_list() if script != null else ([] as Array[Dictionary]):
+		if info["usage"] & PROPERTY_USAGE_STORAGE:
+			types[info["name"]] = info["type"]
+	return types
 
 
 func _connection(arguments: Dictionary, record: EditRecord) -> Dictionary:
@@ -297,7 +320,9 @@ func _change_connection(node: Node, named: String, callable: Callable, connectin
 		record.undo_method(node, &"disconnect", named, callable)
 	else:
 		record.do_method(node, &"disconnect", named, callable)
-		record.undo_method(node, &"connect", named, callable, CONNECT_PERSIST)
+		for connection: Dictionary in node.get_signal_connection_list(named):
+			if connection["callable"].get_object() == target and connection["callable"].get_method() == callable.get_method():
+				record.undo_method(node, &"connect", named, connection["callable"], connection["flags"]) # with its own arguments
 	record.make("%s %s" % ["Connect" if connecting else "Disconnect", named], _context.scene())
 	return {"connected" if connecting else "disconnected": text}
 
