@@ -189,6 +189,14 @@ def test_I5_what_was_meant_for_something_else_answers_no_question(dock):
     dock.run('EditorInterface.get_base_control().find_child("Elsewhere", false, false).free()')
 
 
+def test_I5_a_press_answers_the_question_that_was_seen_and_not_the_next(dock):
+    dock.run(ASK + "ask.call(7)\nask.call(8)")
+    wait_quiet(dock)
+    assert dock.run(QUESTION + 'var was = view.press(question, "Allow Once")\napprovals.withdraw(7)\nfor _i in 3:\n\tawait driver.get_tree().process_frame\nreturn was')
+    assert said(dock) == ["withdrawn"]
+    dock.run(QUESTION + "approvals.withdraw(8)")
+
+
 def test_I5_the_question_is_in_the_corner_of_the_window_as_small_as_it_can_be(dock):
     dock.run(ASK + "ask.call(7)\nawait driver.get_tree().process_frame\nawait driver.get_tree().process_frame")
     place, window = dock.run(QUESTION + "var place: Rect2 = question.get_global_rect()\nvar window: Vector2 = EditorInterface.get_base_control().size\n"
@@ -204,7 +212,7 @@ def test_I5_the_activity_tells_what_the_user_said(dock):
     dock.run('var journal = driver.kept["toolbox"].journal\n'
              'for said in ["denied", "allowed for this session", ""]:\n'
              '\tvar entry = journal.begin("node_add", {}, "Claude Code 2", false)\n'
-             '\tif said:\n\t\tjournal.note(entry, said)\n\tjournal.end(entry, {"error": "no"} if said == "denied" else {"ok": 1}, {}, {})\n'
+             '\tif said:\n\t\tjournal.note(entry, said)\n\tjournal.end(entry, {"error": "no"} if said == "denied" else {"ok": 1}, [])\n'
              'journal.note(journal.begin("node_add", {}, "Claude Code 2", false), "waits for you")\n'
              'var panel = dock.find_children("Activity", "", true, false)[0]\n'
              'dock.find_children("*", "TabContainer", true, false)[0].current_tab = panel.get_index()\n'

@@ -84,6 +84,25 @@ def test_I5_what_was_done_is_told_and_taken_back(tools):
     assert len(told(tools)[before]["arguments"]) < 210
 
 
+def test_I5_what_somebody_else_did_is_not_taken_back_with_a_call(tools):
+    """As the user does while a tool is at work, or in its place after the tool's action was undone."""
+    tools.request(op="serve", tool="node_add", arguments={"type": "Node2D", "name": "Hero"})
+    index = len(told(tools)) - 1
+    tools.call("editor_undo")
+    own = ('undo.create_action("By hand", UndoRedo.MERGE_DISABLE, scene)\nundo.add_do_property(scene, "position", Vector2(1, 2))\n'
+           'undo.add_undo_property(scene, "position", Vector2.ZERO)\nundo.commit_action()')
+    tools.run_code(own)
+    assert "taken back already" in tools.request(op="undo", index=index)["answer"]
+    position = "return scene.position == Vector2(1, 2)"
+    assert tools.run_code(position) is True and not told(tools)[index]["made"]
+    asked = Asked(tools)
+    search = asked.begin("docs_search", text="sprite")  # which lets the editor draw in between
+    add = asked.begin("node_add", type="Node2D", name="Twin")
+    assert asked.answer_of(search) and asked.answer_of(add)
+    made = {entry["tool"]: entry["made"] for entry in told(tools)[-2:]}
+    assert not made["docs_search"] and made["node_add"]
+
+
 # ---- asked first ---------------------------------------------------------------------------------
 
 CLAUDE = {"id": 7, "client": {"name": "Claude Code", "version": "2.1"}, "session": "a1", "capabilities": {}, "era": "legacy"}

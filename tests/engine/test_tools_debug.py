@@ -144,6 +144,15 @@ def test_J3_a_sequence_that_is_cut_goes_on_with_the_game_and_keeps_its_values(ga
     assert "played" not in debug(game)
 
 
+def test_J3_questions_at_the_same_time_have_each_their_answer(game):
+    hold(game)
+    wanted = {number: "frames + %d" % number for number in range(1, 5)}
+    for number, expression in wanted.items():
+        game.send(op="direct", tool="game_debug", id=number, arguments={"action": "evaluate", "expression": expression})
+    answers = {reply["id"]: reply["answer"].get("value") for reply in (game.receive() for _ in wanted)}
+    assert answers == {number: number + 1 for number in wanted}
+
+
 def test_J3_a_game_that_runs_is_paused_and_breakpoints_come_and_go(game):
     game.call("project_run", scene="current")
     game.call("game_tree")

@@ -390,6 +390,62 @@ def test_J2_a_frozen_game_goes_on_when_the_tools_go(played):
     assert play(played, {"wait": 0.1}, values=("scene.frames",)) > 0
 
 
+def test_J2_a_game_that_is_played_goes_on_by_itself_when_the_tools_go(played):
+    """Nothing stays pressed, as fast as it was, with nothing that listens."""
+    played.send(op="direct", tool="game_play", id=1, arguments={
+        "steps": [{"speed": 3}, {"action": "jump", "down": True}, {"key": "A", "for": 60}], "values": ["1"], "limit": 60})
+    pressed = "Input.is_action_pressed('jump') and Input.is_key_pressed(KEY_A)"
+    for number in range(2, 500):
+        played.send(op="direct", tool="game_run", id=number, arguments={"code": "return [%s, Engine.time_scale]" % pressed})
+        if played.receive()["answer"]["result"] == [True, {"float": 3}]:
+            break
+    played.send(op="detach", id=1000)
+    replies = [played.receive(), played.receive()]
+    assert {reply["id"] for reply in replies} == {1, 1000}
+    assert "disabled" in next(reply for reply in replies if reply["id"] == 1)["answer"]["error"]
+    played.attach()
+    left = "[Input.is_action_pressed('jump'), Input.is_key_pressed(KEY_A), Engine.time_scale, root.get_child_count(true)]"
+    played.until("game_run", lambda answer: answer["result"] == [False, False, {"float": 1}, 2], code="return " + left)
+    assert "instance is gone" not in str(played.call("project_output").get("errors"))
+
+
+def test_I7_what_is_played_ends_when_the_call_is_cancelled(played):
+    played.request(op="client", call={"id": 7, "client": {"name": "hasty", "version": "1"}})
+    played.send(op="direct", tool="game_play", id=1, arguments={"steps": [{"action": "jump", "down": True}, {"wait": 60}], "limit": 60})
+    for number in range(2, 500):
+        played.send(op="direct", tool="game_run", id=number, arguments={"code": "return Input.is_action_pressed('jump')"})
+        if played.receive()["answer"]["result"]:
+            break
+    played.send(op="cancel", call=8, id=1000)  # another one's
+    assert played.receive()["id"] == 1000
+    played.send(op="cancel", call=7, id=1001)
+    replies = {reply["id"]: reply["answer"] for reply in (played.receive(), played.receive())}
+    assert replies[1]["played"] == 1 and "cancelled" in replies[1]["stopped"]
+    assert played.call("game_run", code="return Input.is_action_pressed('jump')")["result"] is False
+    played.request(op="client", call={})
+
+
+def test_J3_no_profiler_stays_on_when_the_tools_go(played):
+    is_on = "return EngineDebugger.is_profiling(&'servers')"
+    assert played.call("game_run", code=is_on)["result"] is False
+    played.send(op="direct", tool="game_profile", id=1, arguments={"seconds": 60})
+    for number in range(2, 500):
+        played.send(op="direct", tool="game_run", id=number, arguments={"code": is_on})
+        if played.receive()["answer"]["result"]:
+            break
+    played.send(op="detach", id=1000)
+    assert {played.receive()["id"], played.receive()["id"]} == {1, 1000}
+    played.attach()
+    played.until("game_run", lambda answer: answer["result"] is False, code=is_on)
+
+
+def test_J1_a_snippet_that_waits_is_not_taken_for_a_game_that_hangs(played):
+    told = played.refusal("game_run", code="await tree.create_timer(4.0).timeout\nscene.set_meta(\"late\", 1)", limit=1)
+    assert "not over after 1 s" in told and "not answering" not in told
+    assert played.call("game_run", code="return scene.has_meta(\"late\")")["result"] is False
+    played.until("game_run", lambda answer: answer["result"] is True, code="return scene.has_meta(\"late\")")
+
+
 def test_J1_what_a_game_costs(played):
     now = played.call("game_monitor")
     assert now["frames"] == 1 and now["monitors"]["nodes"] > 3 and now["monitors"]["frame_ms"] > 0 and now["monitors"]["memory_mb"] > 1

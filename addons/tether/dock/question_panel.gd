@@ -145,7 +145,7 @@ func _add_button(text: String, tooltip: String, word: String) -> void:
 	var button: Button = Button.new()
 	button.text = text
 	button.tooltip_text = tooltip
-	button.pressed.connect(_on_pressed.bind(word), CONNECT_DEFERRED) # it may be a tool that disables the plugin
+	button.pressed.connect(_on_pressed.bind(word))
 	_buttons.add_child(button)
 
 
@@ -161,6 +161,12 @@ func _take_focus() -> void:
 		(_buttons.get_child(0) as Button).grab_focus()
 
 
+## Deferred, for it may be a tool that disables the plugin; but an answer to this question, and not to one that is
+## shown in its place meanwhile.
 func _on_pressed(word: String) -> void:
 	if _question != null:
-		_question.call(&"answer", word)
+		_answer.call_deferred(_question, word)
+
+
+func _answer(question: RefCounted, word: String) -> void:
+	question.call(&"answer", word)

@@ -19,6 +19,8 @@ var plugin: EditorPlugin
 var messages: LogBuffer
 var game: GameLink
 var docs: ClassDocs = ClassDocs.new()
+## The number of the call that a tool has been given just now: to be asked before anything is awaited. 0: nobody's.
+var call_id: int = 0
 
 ## The actions that tools made, newest last, as in undo_states().
 var _made: Array[Array] = []
@@ -79,17 +81,30 @@ func next_frame() -> void:
 ## Gives a scan of the project's files that is under way a moment to end.
 func wait_for_scan() -> void:
 	var end: int = Time.get_ticks_msec() + SCAN_MSEC
-	while EditorInterface.get_resource_filesystem().is_scanning() and Time.get_ticks_msec() < end:
+	var was_scanning: bool = false
+	while Time.get_ticks_msec() < end:
+		var is_scanning: bool = EditorInterface.get_resource_filesystem().is_scanning()
+		if not is_scanning and not was_scanning:
+			return
+		was_scanning = is_scanning # in the frame after that, the editor has taken over what was found
 		await tree().process_frame
 
 
 ## Tells the editor of a file that was written; also in a folder that it does not know yet.
 static func announce(path: String) -> void:
 	var files: EditorFileSystem = EditorInterface.get_resource_filesystem()
+	if files.get_filesystem_path(path.get_base_dir()) != null:
+		files.update_file(path)
+		return
+	files.scan()
+	if not files.is_scanning(): # one is over and not taken over yet
+		tree().process_frame.connect(_scan_for.bind(path), CONNECT_ONE_SHOT)
+
+
+static func _scan_for(path: String) -> void:
+	var files: EditorFileSystem = EditorInterface.get_resource_filesystem()
 	if files.get_filesystem_path(path.get_base_dir()) == null:
 		files.scan()
-	else:
-		files.update_file(path)
 
 
 ## Why nothing can be changed just now, or "".
@@ -188,6 +203,15 @@ func unsaved_scenes() -> Array[String]:
 	return found
 
 
+## Whether a scene is open and not as in its file. Of scenes with one name, tabs show folders, too.
+func is_unsaved(path: String) -> bool:
+	if not path in EditorInterface.get_open_scenes():
+		return false
+	var place: String = path.trim_prefix("res:/")
+	return unsaved_scenes().any(func(title: String) -> bool:
+		return place.ends_with("/" + title) or place.get_basename().ends_with("/" + title))
+
+
 # ---- undo --------------------------------------------------------------------------------------
 
 
@@ -214,6 +238,13 @@ func remember(id: int) -> void:
 
 func is_made_by_tool(state: Array) -> bool:
 	return state in _made
+
+
+## Whether an action is still one that can be undone.
+func is_in_history(state: Array) -> bool:
+	var actions: UndoRedo = plugin.get_undo_redo().get_history_undo_redo(state[0])
+	var index: int = actions.get_current_action() - (actions.get_version() - int(state[1]))
+	return index >= 0 and index <= actions.get_current_action() and actions.get_action_name(index) == state[2]
 
 
 ## The state of each history that undo and redo look at: [id, version, name of the newest action].

@@ -37,6 +37,13 @@ var _signatures: Dictionary[int, String] = {}
 var _profile: Dictionary[int, Array] = {}
 var _profiled: int = 0
 var _is_profiled: bool = false
+## How many listen to a debugger, by its instance id.
+var _hearing: Dictionary[int, int] = {}
+## What is asked, and measured, one after another: answers name no question.
+var _is_asking: bool = false
+var _is_profiling: bool = false
+## Games whose profiler was started.
+var _measured: Dictionary[int, bool] = {}
 
 
 func _init(link: GameLink) -> void:
@@ -53,6 +60,8 @@ func _on_game_started(session_id: int) -> void:
 func _on_closing() -> void:
 	for place: String in breakpoints():
 		set_breakpoint(place, false)
+	for session_id: int in _measured.keys():
+		_stop_profile(session_id)
 
 
 func _send_breakpoint(session_id: int, place: String, is_set: bool) -> void:
@@ -89,6 +98,24 @@ func move(session_id: int, how: String, limit_msec: int) -> void:
 
 ## Locals, members and globals of a frame as JSON.
 func variables(session_id: int, frame: int) -> Dictionary:
+	return await _in_turn(_variables_of.bind(session_id, frame))
+
+
+## What an expression is in a frame, {"value": …}, or {"error": text}.
+func evaluate(session_id: int, frame: int, expression: String) -> Dictionary:
+	return await _in_turn(_value_of.bind(session_id, frame, expression))
+
+
+func _in_turn(question: Callable) -> Dictionary:
+	while _is_asking:
+		await _link.frame()
+	_is_asking = true
+	var answer: Variant = await question.call()
+	_is_asking = false
+	return answer if answer is Dictionary else {}
+
+
+func _variables_of(session_id: int, frame: int) -> Dictionary:
 	var debugger: Node = _hear(session_id)
 	await _settle(session_id)
 	_announced = -1
@@ -116,8 +143,7 @@ func _have_all() -> bool:
 	return _announced >= 0 and _variables.size() >= _announced
 
 
-## What an expression is in a frame, {"value": …}, or {"error": text}.
-func evaluate(session_id: int, frame: int, expression: String) -> Dictionary:
+func _value_of(session_id: int, frame: int, expression: String) -> Dictionary:
 	var debugger: Node = _hear(session_id)
 	_evaluated = []
 	_error = ""
@@ -134,14 +160,20 @@ func evaluate(session_id: int, frame: int, expression: String) -> Dictionary:
 
 func _hear(session_id: int) -> Node:
 	var debugger: Node = _link.debugger_of(session_id)
-	debugger.connect(&"debug_data", _on_data)
+	var id: int = debugger.get_instance_id()
+	_hearing[id] = _hearing.get(id, 0) + 1
+	if _hearing[id] == 1:
+		debugger.connect(&"debug_data", _on_data)
 	return debugger
 
 
 ## The debugger may have gone meanwhile.
 func _hear_no_more(debugger: Variant) -> void:
 	if is_instance_valid(debugger):
-		debugger.disconnect(&"debug_data", _on_data)
+		var id: int = (debugger as Node).get_instance_id()
+		_hearing[id] -= 1
+		if _hearing[id] == 0:
+			(debugger as Node).disconnect(&"debug_data", _on_data)
 
 
 func _on_data(message: String, data: Array) -> void:
@@ -177,18 +209,31 @@ func _wait(session_id: int, limit_msec: int, is_done: Callable) -> void:
 
 ## The functions of scripts that took longest in some seconds, dearest first.
 func profile(session_id: int, seconds: float) -> Array[Dictionary]:
+	while _is_profiling:
+		await _link.frame()
+	_is_profiling = true
+	await _measure(session_id, seconds)
+	_is_profiling = false
+	return _functions()
+
+
+func _measure(session_id: int, seconds: float) -> void:
 	var debugger: Node = _hear(session_id)
 	_signatures.clear()
 	_profile.clear()
 	_profiled = 0
 	_is_profiled = false
+	_measured[session_id] = true
 	_link.get_session(session_id).toggle_profiler("servers", true, [FUNCTIONS_MOST, false])
 	await _wait(session_id, int(1000.0 * seconds), func() -> bool: return false)
-	if _link.is_alive(session_id):
-		_link.get_session(session_id).toggle_profiler("servers", false)
+	_stop_profile(session_id)
 	await _wait(session_id, WAIT_MSEC, func() -> bool: return _is_profiled)
 	_hear_no_more(debugger)
-	return _functions()
+
+
+func _stop_profile(session_id: int) -> void:
+	if _measured.erase(session_id) and _link.is_alive(session_id):
+		_link.get_session(session_id).toggle_profiler("servers", false)
 
 
 ## Behind six numbers and the servers' own functions stand those of the scripts: the number of a signature,

@@ -58,6 +58,8 @@ var _begun: Dictionary[int, bool] = {}
 var _heard: Dictionary[int, bool] = {}
 ## How many steps a sequence that is played has done, by the number of the question.
 var _steps: Dictionary[int, int] = {}
+## What is played for a call: [session, number of the question] by the call's number.
+var _played_for: Dictionary[int, Array] = {}
 ## Sequences that were cut by the debugger: the session by the number of the question; and what came of them when the
 ## game went on.
 var _cut: Dictionary[int, int] = {}
@@ -267,8 +269,8 @@ func pick(number: int, problem: Dictionary) -> int:
 	return -1 if problem.has("error") else number - 1 if number > 0 else running[0] - 1
 
 
-## What the helper answers, {"error": text} if it does not.
-func ask(session_id: int, command: String, arguments: Dictionary, limit_msec: int = WAIT_MSEC) -> Dictionary:
+## What the helper answers, {"error": text} if it does not. For a call with a number it can be cancelled.
+func ask(session_id: int, command: String, arguments: Dictionary, limit_msec: int = WAIT_MSEC, call: int = 0) -> Dictionary:
 	var _self: EditorDebuggerPlugin = self # may be let go while it waits
 	_asked[session_id] = _asked.get(session_id, 0) + 1
 	_mishaps.erase(session_id)
@@ -280,11 +282,20 @@ func ask(session_id: int, command: String, arguments: Dictionary, limit_msec: in
 		_last_question += 1
 		_answers[_last_question] = {}
 		get_session(session_id).send_message("tether:ask", [_last_question, command, arguments])
+		if call > 0:
+			_played_for[call] = [session_id, _last_question]
 		answer = await _answer_to(_last_question, session_id, limit_msec)
+		_played_for.erase(call)
 	else:
 		answer = {"error": await _why_silent(session_id)}
 	_asked[session_id] -= 1
 	return answer
+
+
+## Nobody waits for a call any more: what is played for it ends.
+func cancel(call: int) -> void:
+	if _played_for.has(call) and is_alive(_played_for[call][0]):
+		get_session(_played_for[call][0]).send_message("tether:stop", [_played_for[call][1]])
 
 
 ## What came of a sequence that was cut when its game was held, once it has come.

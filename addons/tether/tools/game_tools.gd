@@ -57,12 +57,12 @@ static func with_game(properties: Dictionary, required: Array = []) -> Dictionar
 
 
 ## Asks the helper in the game that is meant, and names the game if it is not the only one.
-func _ask(arguments: Dictionary, command: String, limit_msec: int = Context.GameLink.WAIT_MSEC) -> Dictionary:
+func _ask(arguments: Dictionary, command: String, limit_msec: int = Context.GameLink.WAIT_MSEC, call: int = 0) -> Dictionary:
 	var problem: Dictionary = {}
 	var session: int = await _context.game.pick(arguments.get("game", 0), problem)
 	if session < 0:
 		return problem
-	var answer: Dictionary = await _context.game.ask(session, command, arguments, limit_msec)
+	var answer: Dictionary = await _context.game.ask(session, command, arguments, limit_msec, call)
 	if _context.game.games().size() > 1:
 		answer["game"] = session + 1
 		answer["games"] = _context.game.games()
@@ -71,11 +71,11 @@ func _ask(arguments: Dictionary, command: String, limit_msec: int = Context.Game
 
 
 func _run(arguments: Dictionary) -> Dictionary:
-	return await _ask(arguments, "run", 1000 * int(arguments["limit"]))
+	return await _ask(arguments, "run", 1000 * int(arguments["limit"]) + WAY_MSEC)
 
 
 func _play(arguments: Dictionary) -> Dictionary:
-	var answer: Dictionary = await _ask(arguments, "play", 1000 * int(arguments["limit"]) + WAY_MSEC)
+	var answer: Dictionary = await _ask(arguments, "play", 1000 * int(arguments["limit"]) + WAY_MSEC, _context.call_id)
 	if not answer.has("picture"):
 		return answer
 	var picture: Dictionary = answer["picture"]

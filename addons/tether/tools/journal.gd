@@ -35,14 +35,14 @@ func note(entry: Dictionary, asked: String) -> void:
 	changed.emit()
 
 
-## [param before] and [param after] are the states of the editor's histories.
-func end(entry: Dictionary, answer: Variant, before: Dictionary, after: Dictionary) -> void:
+## [param made] is what it has left in the editor's histories, as in Context.undo_states(), or [].
+func end(entry: Dictionary, answer: Variant, made: Array) -> void:
 	var is_dictionary: bool = answer is Dictionary
 	entry["failed"] = is_dictionary and (answer as Dictionary).has("error")
 	entry["result"] = _brief(str(answer["error"]) if entry["failed"] else "a picture or texts" if is_dictionary and answer.has("content") else JSON.stringify(answer))
-	for id: int in after:
-		if before.has(id) and after[id] != before[id] and not entry["tool"] in ["editor_undo", "editor_redo"]:
-			entry["made"] = after[id]
+	# Of several calls at a time, the first that is over is the one that has made it.
+	if not entries.any(func(other: Dictionary) -> bool: return other["made"] == made):
+		entry["made"] = made
 	changed.emit()
 
 
@@ -51,6 +51,10 @@ func undo(entry: Dictionary, context: Context) -> String:
 	var made: Array = entry["made"]
 	if made.is_empty():
 		return "There is nothing to take back."
+	if context.undo_states().has(made[0]) and not context.is_in_history(made):
+		entry["made"] = []
+		changed.emit()
+		return "It has been taken back already."
 	for _i: int in UNDO_MOST:
 		var states: Dictionary[int, Array] = context.undo_states()
 		if not states.has(made[0]):

@@ -35,6 +35,9 @@ const FAMILIES: Array[GDScript] = [
 	preload("docs_tools.gd"),
 ]
 
+## Tools whose code may make actions of its own.
+const RUNS_CODE: Array[String] = ["script_run", "node_call"]
+
 ## What AI clients are told before they use any tool: what is true of all of them.
 const INSTRUCTIONS: String = """You work in a Godot editor that the user has open; what you change shows there and can be undone.
 - Begin with editor_state. Files are 'res://…'. Nodes are named from the root of the edited scene: '.', 'Player', 'Player/Sprite'.
@@ -69,7 +72,7 @@ func attach(plugin: EditorPlugin, server: Object) -> void:
 	_apply_switches()
 	ProjectSettings.settings_changed.connect(_apply_switches)
 	if server.has_signal("call_cancelled"):
-		server.connect("call_cancelled", approvals.withdraw)
+		server.connect("call_cancelled", _on_cancelled)
 	server.set("profiles", Profiles.of(_tools))
 	server.set("instructions", INSTRUCTIONS)
 	_library = Library.new(server, call_tool)
@@ -102,7 +105,7 @@ func detach() -> void:
 	approvals.close()
 	if is_instance_valid(_server):
 		if _server.has_signal("call_cancelled"):
-			_server.disconnect("call_cancelled", approvals.withdraw)
+			_server.disconnect("call_cancelled", _on_cancelled)
 		_server.set("instructions", "")
 		_server.set("profiles", {})
 		_library.close()
@@ -143,8 +146,8 @@ func serve_tool(arguments: Variant, name: String) -> Variant:
 	var why_not: String = await _ask_first(arguments, name, call, entry)
 	# What the user does while a question waits is not the tool's work.
 	var before: Dictionary = context.undo_states() if context != null and context.plugin != null else {}
-	var answer: Variant = Context.failure(why_not) if not why_not.is_empty() else await _run(arguments, name)
-	journal.end(entry, answer, before, context.undo_states() if context != null and context.plugin != null else {})
+	var answer: Variant = Context.failure(why_not) if not why_not.is_empty() else await _run(arguments, name, call)
+	journal.end(entry, answer, _made_by(name, context, before) if context != null and context.plugin != null else [])
 	if not answer is Dictionary or not answer.has(plain):
 		return answer
 	# Lines as they are: as one line of JSON they cost a fifth more, and cannot be searched.
@@ -153,11 +156,28 @@ func serve_tool(arguments: Variant, name: String) -> Variant:
 	return {"content": [{"type": "text", "text": answer[plain]}, {"type": "text", "text": facts}]}
 
 
+## What a tool has left in the editor's histories, beside what the user did meanwhile; [] if nothing.
+func _made_by(name: String, context: Context, before: Dictionary) -> Array:
+	var made: Array = []
+	var after: Dictionary = context.undo_states()
+	for id: int in after:
+		if before.has(id) and after[id] != before[id] and (name in RUNS_CODE or context.is_made_by_tool(after[id])):
+			made = after[id]
+	return [] if name in ["editor_undo", "editor_redo"] or _tools.get(name, {}).get("read", false) else made
+
+
 ## Calls a tool, after asking the user if that is wanted.
 func call_tool(arguments: Variant, name: String) -> Variant:
 	var _self: RefCounted = self
-	var why_not: String = await _ask_first(arguments, name, _call(), {})
-	return Context.failure(why_not) if not why_not.is_empty() else await _run(arguments, name)
+	var call: Dictionary = _call()
+	var why_not: String = await _ask_first(arguments, name, call, {})
+	return Context.failure(why_not) if not why_not.is_empty() else await _run(arguments, name, call)
+
+
+func _on_cancelled(call: int) -> void:
+	approvals.withdraw(call)
+	if _context != null:
+		_context.game.cancel(call)
 
 
 ## Who calls just now: only to be asked before anything is awaited.
@@ -197,7 +217,7 @@ func _why_not(arguments: Variant, name: String, checked: Dictionary) -> String:
 
 ## Runs a tool: checks the arguments, refuses while the editor is busy, and turns what goes wrong
 ## inside it into an answer.
-func _run(arguments: Variant, name: String) -> Variant:
+func _run(arguments: Variant, name: String, call: Dictionary) -> Variant:
 	if _context == null:
 		return Context.failure("Tether was disabled meanwhile.")
 	var checked: Dictionary = {}
@@ -218,6 +238,7 @@ func _run(arguments: Variant, name: String) -> Variant:
 	var _self: RefCounted = self
 	var mark: int = context.messages.mark()
 	var method: Callable = tool["call"]
+	context.call_id = int(call.get("id", 0))
 	var answer: Variant = await method.call(checked["value"])
 	# A script error ends a function early, with the null or {} of its type; no tool answers that.
 	if answer == null or answer is Dictionary and answer.is_empty():

@@ -62,6 +62,11 @@ func play(arguments: Dictionary) -> Dictionary:
 	return result
 
 
+## Ends it after the current frame, as if a limit were over.
+func stop(why: String) -> void:
+	_why = why if _why.is_empty() else _why
+
+
 func _play(arguments: Dictionary) -> Dictionary:
 	var steps: Array = arguments.get("steps", [])
 	var wanted: Array = arguments.get("values", [])
@@ -177,7 +182,7 @@ func _take(step: Dictionary, index: int) -> void:
 		"step":
 			await _step(int(step["step"]))
 		"speed":
-			Engine.time_scale = step["speed"]
+			_helper.call("set_speed", float(step["speed"]))
 		"text":
 			await _type(str(step["text"]))
 		"move":
