@@ -20,14 +20,18 @@ const BESIDE: Array[String] = [".import", ".uid"]
 var _context: Context
 ## Texts of files that were written, of which the loaded scripts are still the old ones.
 var _stale: Dictionary[String, String] = {}
-## Moves after which scenes are to be shown again: [plan, is_back, those to be opened].
+## Moves after which scenes are to be shown again: [plan, is_back, whether it came about, those that were closed].
 var _unshown: Array[Array] = []
+## The scene that is to be edited, once the others are shown: in a frame of its own, for to load one anew ends in the next.
+var _edited: String = ""
 ## Since when nothing is scanned any more.
 var _since: int = 0
 ## The last move came about.
 var is_done: bool = false
 ## And the editor knows of it.
 var is_over: bool = false
+## Files that name what was moved, and were changed by somebody before they could be.
+var left: Array[String] = []
 
 
 func _init(context: Context) -> void:
@@ -38,6 +42,7 @@ func _init(context: Context) -> void:
 func apply(plan: Dictionary, is_back: bool) -> void:
 	is_done = false
 	is_over = false
+	left.clear()
 	_apply.call_deferred(plan, is_back)
 
 
@@ -46,12 +51,16 @@ func _apply(plan: Dictionary, is_back: bool) -> void:
 	var to: String = plan["from"] if is_back else plan["to"]
 	# What the paths lead to may be another place than when the tool was called, or the action made.
 	var why: String = _why_not(from, to)
+	for pair: Array in plan["files"] if to.begins_with(BIN) else []:
+		if _context.is_unsaved(pair[0]) or FileWriter.is_being_written(pair[0]):
+			why = "'%s' has unsaved changes." % pair[0]
 	if not why.is_empty():
 		push_warning("Tether: '%s' is left as it is. %s" % [from, why])
 		is_over = true
 		return
-	_unshown.append([plan, is_back, _close_scenes(plan, is_back)])
+	var instead: Dictionary[String, String] = _close_scenes(plan, is_back)
 	is_done = _rename(from, to)
+	_unshown.append([plan, is_back, is_done, instead])
 	if is_done:
 		for pair: Array in plan["files"]:
 			_hand_over(pair[1] if is_back else pair[0], pair[0] if is_back else pair[1])
@@ -72,13 +81,18 @@ static func _has_old_class(move: Array) -> bool:
 			func(entry: Dictionary) -> bool: return (str(entry["path"]) + "/").begins_with(from + "/"))
 
 
+## All of it or nothing.
 func _rename(from: String, to: String) -> bool:
+	var done: Array[String] = []
 	for beside: String in [""] + BESIDE:
 		if DirAccess.dir_exists_absolute(from + beside) or FileAccess.file_exists(from + beside):
 			var error: Error = DirAccess.rename_absolute(from + beside, to + beside)
 			if error != OK:
 				push_error("Tether: '%s' could not be moved to '%s': %s." % [from + beside, to + beside, error_string(error)])
+				for other: String in done:
+					DirAccess.rename_absolute(to + other, from + other)
 				return false
+			done.append(beside)
 	return true
 
 
@@ -86,18 +100,29 @@ func _rename(from: String, to: String) -> bool:
 func _finish() -> void:
 	if EditorInterface.get_resource_filesystem().is_scanning():
 		return
+	if not _edited.is_empty():
+		_end()
+		return
 	_since = Time.get_ticks_msec() if _since == 0 else _since
 	if Time.get_ticks_msec() - _since < CLASSES_MSEC and _unshown.any(_has_old_class):
 		return
 	_since = 0
-	Context.tree().process_frame.disconnect(_finish)
 	for path: String in _stale:
 		if ResourceLoader.has_cached(path) and FileWriter.read(path) == _stale[path]:
 			FileWriter.put(path, _stale[path])
 	_stale.clear()
 	for shown: Array in _unshown:
-		_show_scenes(shown[0], shown[1], shown[2])
+		_edited = _show_scenes(shown[0], shown[1], shown[2], shown[3])
 	_unshown.clear()
+	if _edited.is_empty():
+		_end()
+
+
+func _end() -> void:
+	Context.tree().process_frame.disconnect(_finish)
+	if _edited in EditorInterface.get_open_scenes():
+		EditorInterface.open_scene_from_path(_edited)
+	_edited = ""
 	is_over = true
 
 
@@ -156,6 +181,7 @@ func _write_texts(plan: Dictionary, is_back: bool, are_scripts: bool) -> void:
 			continue
 		if FileWriter.read(path) != text[2 if is_back else 1] or Places.writable(path, {}).is_empty():
 			push_warning("Tether: '%s' changed in the meantime and is left as it is." % path)
+			left.append(path)
 			continue
 		if DirAccess.dir_exists_absolute(plan["from"]) or DirAccess.dir_exists_absolute(plan["to"]):
 			FileWriter.put_in_file(path, text[1 if is_back else 2])
@@ -199,32 +225,43 @@ func _tell_editor(plan: Dictionary, from: String, to: String, is_back: bool) -> 
 # ---- scenes that are open ----------------------------------------------------------------------
 
 
-## Closes the scenes that are moved themselves; returns those to be opened again, the edited one last.
-func _close_scenes(plan: Dictionary, is_back: bool) -> Array[String]:
+## Closes the scenes that are moved themselves; returns what is open instead by what was, and at "" the edited one.
+## A scene that has been changed, as may be when the move is taken back, stays open, and is saved to its new place.
+func _close_scenes(plan: Dictionary, is_back: bool) -> Dictionary[String, String]:
+	var instead: Dictionary[String, String] = {}
 	var edited: String = _context.scene().scene_file_path if _context.scene() != null else ""
-	var shown: Array[String] = []
+	var was: String = edited
 	for pair: Array in plan["files"]:
 		var old: String = pair[1] if is_back else pair[0]
-		if old in EditorInterface.get_open_scenes():
-			EditorInterface.open_scene_from_path(old)
+		var new: String = pair[0] if is_back else pair[1]
+		if not old in EditorInterface.get_open_scenes():
+			continue
+		var is_changed: bool = _context.is_unsaved(old)
+		EditorInterface.open_scene_from_path(old)
+		edited = new if old == was else edited
+		if is_changed:
+			_context.scene().scene_file_path = new
+		else:
 			EditorInterface.close_scene()
-			shown.append(pair[0] if is_back else pair[1])
-			edited = shown[-1] if old == edited else edited
-	if not shown.is_empty() and not edited.is_empty():
-		shown.erase(edited)
-		shown.append(edited)
-	return shown
+			instead[old] = new
+	instead[""] = edited
+	return instead
 
 
-func _show_scenes(plan: Dictionary, is_back: bool, shown: Array[String]) -> void:
-	var unsaved: Array[String] = _context.unsaved_scenes() if _context.plugin != null else []
-	for text: Array in plan["texts"]:
+## What [method _close_scenes] has left is shown again; where nothing was moved, as it was. Returns which is to be edited.
+func _show_scenes(plan: Dictionary, is_back: bool, was_done: bool, instead: Dictionary[String, String]) -> String:
+	for text: Array in plan["texts"] if was_done else []:
 		var path: String = text[0] if is_back else _place_of(plan, text[0])
-		if path in EditorInterface.get_open_scenes() and not path in shown and text[1] != text[2]:
-			if path.get_file().get_basename() in unsaved:
+		if path in EditorInterface.get_open_scenes() and text[1] != text[2]:
+			if _context.is_unsaved(path):
 				push_warning("Tether: '%s' has unsaved changes and is not loaded anew." % path)
 			else:
 				EditorInterface.reload_scene_from_path(path)
-	for path: String in shown:
+	var edited: String = instead[""]
+	instead.erase("")
+	for old: String in instead:
+		var path: String = instead[old] if was_done else old
 		if not path.begins_with(BIN):
 			EditorInterface.open_scene_from_path(path)
+		edited = path if instead[old] == edited else edited
+	return edited

@@ -7,10 +7,13 @@ const ImportSettings := preload("import_settings.gd")
 const LoadGuard := preload("load_guard.gd")
 const Schema := preload("schema.gd")
 const Places := preload("places.gd")
+const TextBytes := preload("text_bytes.gd")
 const Types := preload("value_types.gd")
 const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
+## Letters of a file's text in one answer.
+const LONGEST_TEXT: int = 100000
 const LONGEST_GLOB: int = 1000
 ## Files whose lines nobody wants to search.
 const LARGEST_SEARCHED: int = 1 << 20
@@ -135,28 +138,35 @@ func _search(arguments: Dictionary) -> Dictionary:
 		return problem
 	var context: Context = _context
 	var hits: Array[String] = []
+	var too_large: Array[String] = []
 	var wanted: int = arguments["offset"] + arguments["limit"] + 1
 	context.begin_work()
 	for path: String in files:
 		if not path.get_extension().to_lower() in BINARY:
-			_search_file(path, pattern, hits)
+			_search_file(path, pattern, hits, too_large)
 		if hits.size() >= wanted:
 			break
 		await context.breathe()
 	var result: Dictionary = {"hits": hits.slice(arguments["offset"], wanted - 1)}
 	if hits.size() >= wanted:
 		result["next"] = wanted - 1
+	if not too_large.is_empty():
+		result["not_searched"] = "Too large: %s." % Words.enumerate(too_large, 5)
 	return result
 
 
-func _search_file(path: String, pattern: RegEx, hits: Array[String]) -> void:
+func _search_file(path: String, pattern: RegEx, hits: Array[String], too_large: Array[String]) -> void:
 	var file: FileAccess = FileAccess.open(path, FileAccess.READ)
-	if file == null or file.get_length() > LARGEST_SEARCHED:
+	if file == null:
+		return
+	if file.get_length() > LARGEST_SEARCHED:
+		if not file.get_buffer(1024).has(0):
+			too_large.append(path)
 		return
 	var bytes: PackedByteArray = file.get_buffer(file.get_length())
 	if bytes.has(0):
 		return
-	var text: String = bytes.get_string_from_utf8()
+	var text: String = TextBytes.read(bytes)
 	if pattern.search(text) == null:
 		return
 	var lines: PackedStringArray = text.split("\n")
@@ -179,11 +189,16 @@ func _read(arguments: Dictionary) -> Dictionary:
 	var bytes: PackedByteArray = file.get_buffer(mini(file.get_length(), 16 << 20))
 	if bytes.has(0):
 		return Context.failure("'%s' is not a text (%d bytes); resource_read shows resources." % [path, file.get_length()])
-	var lines: PackedStringArray = bytes.get_string_from_utf8().split("\n")
+	var lines: PackedStringArray = TextBytes.read(bytes).split("\n")
 	var first: int = arguments["from"] - 1
-	var result: Dictionary = {"path": path, "text": "\n".join(lines.slice(first, first + arguments["limit"])).left(100000), "lines": lines.size()}
-	if first + arguments["limit"] < lines.size():
-		result["next"] = first + arguments["limit"] + 1
+	var shown: PackedStringArray = Words.fitting(lines.slice(first, first + arguments["limit"]), LONGEST_TEXT)
+	var result: Dictionary = {"path": path, "text": "\n".join(shown).left(LONGEST_TEXT), "lines": lines.size()}
+	if first + shown.size() < lines.size():
+		result["next"] = first + shown.size() + 1
+	if not shown.is_empty() and shown[0].length() > LONGEST_TEXT:
+		result["cut"] = "Line %d has %d letters; the first %d are shown." % [first + 1, shown[0].length(), LONGEST_TEXT]
+	if not TextBytes.is_utf8(bytes):
+		result["encoding"] = "It is not UTF-8, and is shown as Latin-1."
 	return result
 
 

@@ -67,6 +67,12 @@ static func _show(script: Script, text: String) -> void:
 		code.tag_saved_version()
 
 
+## Whether the user has changed a script in its tab and not saved it.
+static func is_being_written(path: String) -> bool:
+	var code: CodeEdit = editor_of(load(path)) if path.get_extension() == "gd" and ResourceLoader.has_cached(path) else null
+	return code != null and code.text != read(path)
+
+
 ## The open tab of a script, or null.
 static func editor_of(script: Script) -> CodeEdit:
 	var editors: Array = EditorInterface.get_script_editor().get_open_script_editors().filter(

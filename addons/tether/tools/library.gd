@@ -8,6 +8,8 @@ const Context := preload("context.gd")
 const Switches := preload("switches.gd")
 
 const JSON_TYPE: String = "application/json"
+## Letters of a file as a resource.
+const LONGEST_TEXT: int = 4 << 20
 ## URI, name, title, type, tool, its arguments. "{…}" in an argument is the variable of the address.
 const RESOURCES: Array[Array] = [
 	["godot://scene", "scene", "The edited scene: its nodes", JSON_TYPE, "scene_tree", {"depth": 64, "limit": 500}],
@@ -71,7 +73,14 @@ func _read(variables: Dictionary, entry: Array) -> Variant:
 			arguments[key] = text
 	var is_plain: bool = entry[3] == "text/plain"
 	var answer: Dictionary = await _call_tool.call(arguments, entry[4])
-	return answer["text"] if is_plain and answer.has("text") else answer
+	if not is_plain or not answer.has("text"):
+		return answer
+	var text: String = answer["text"]
+	while answer.has("next") and text.length() < LONGEST_TEXT: # a file of many lines
+		arguments["from"] = answer["next"]
+		answer = await _call_tool.call(arguments, entry[4])
+		text += "\n" + str(answer.get("text", answer.get("error")))
+	return text
 
 
 func _say(arguments: Dictionary, entry: Array) -> String:

@@ -14,11 +14,14 @@ const Words := preload("words.gd")
 
 ## How long the editor may take to look at what was moved.
 const WAIT_MSEC: int = 20000
+## For how long what was deleted is kept for another editor, which may want to undo it.
+const KEPT_SECONDS: int = 86400
 const MOST_FILES: int = 5000
 
 var _context: Context
 var _moves: FileMoves
 var _deleted: int = 0
+var _is_at_work: bool = false
 
 
 func _init(context: Context) -> void:
@@ -32,10 +35,10 @@ func get_tools() -> Array[Dictionary]:
 		{"name": "file_uses", "read": true, "call": _uses,
 				"description": "Who uses a file or folder: scenes, resources, scripts, project settings.",
 				"input": Schema.object(Schema.paged({"path": path}, 100), ["path"])},
-		{"name": "file_move", "call": _move,
+		{"name": "file_move", "call": _in_turn.bind(_move),
 				"description": "Moves or renames a file or folder; whoever names it is changed too.",
 				"input": Schema.object({"path": path, "to": Schema.text("The new path.")}, ["path", "to"])},
-		{"name": "file_delete", "call": _delete,
+		{"name": "file_delete", "call": _in_turn.bind(_delete),
 				"description": "Deletes a file or folder that nobody uses.",
 				"input": Schema.object({"path": path, "force": Schema.hidden(Schema.flag("Although it is used."))}, ["path"])},
 	]
@@ -80,6 +83,19 @@ func _files(from: String, to: String, problem: Dictionary) -> Array[Array]:
 	return found.filter(func(pair: Array) -> bool: return not "." + str(pair[0]).get_extension() in FileMoves.BESIDE)
 
 
+## One after another: what one of them has found out about the files is not so any more after the next.
+func _in_turn(arguments: Dictionary, what: Callable) -> Variant:
+	var context: Context = _context
+	while _is_at_work:
+		await context.next_frame()
+		if context.plugin == null:
+			return Context.failure("Tether was disabled meanwhile.")
+	_is_at_work = true
+	var answer: Variant = await what.call(arguments)
+	_is_at_work = false
+	return answer
+
+
 func _move(arguments: Dictionary) -> Dictionary:
 	var problem: Dictionary = {}
 	var from: String = _existing(arguments["path"], problem)
@@ -111,10 +127,7 @@ func _delete(arguments: Dictionary) -> Dictionary:
 	var from: String = _existing(arguments["path"], problem)
 	if from.is_empty() or _context.writable_path(from, problem).is_empty():
 		return problem
-	if _deleted == 0 and DirAccess.dir_exists_absolute(FileMoves.BIN):
-		_empty(FileMoves.BIN) # what an earlier editor left
-	_deleted += 1
-	var to: String = FileMoves.BIN.path_join("%d" % _deleted).path_join(from.get_file())
+	var to: String = _place_in_bin().path_join(from.get_file())
 	var files: Array[Array] = _files(from, to, problem)
 	if problem.has("error"):
 		return problem
@@ -129,6 +142,19 @@ func _delete(arguments: Dictionary) -> Dictionary:
 	if answer.has("error"):
 		return answer
 	return {"deleted": from, "files": files.size(), "was_used_by": users.slice(0, 20)} if not users.is_empty() else {"deleted": from, "files": files.size()}
+
+
+## A folder for what is deleted next. What other editors have deleted goes from there when it is old.
+func _place_in_bin() -> String:
+	var own: String = "%d_" % OS.get_process_id()
+	for folder: String in _inside(FileMoves.BIN) if _deleted == 0 else []:
+		var made: int = FileAccess.get_modified_time(folder)
+		if not folder.get_file().begins_with(own) and made > 0 and Time.get_unix_time_from_system() - made > KEPT_SECONDS:
+			_empty(folder)
+	_deleted += 1
+	while DirAccess.dir_exists_absolute(FileMoves.BIN.path_join(own + str(_deleted))): # made while the plugin was enabled before
+		_deleted += 1
+	return FileMoves.BIN.path_join(own + str(_deleted))
 
 
 ## What lies in a folder, also what has a name that begins with a dot.
@@ -169,8 +195,10 @@ func _make(name: String, found: References, files: Array[Array]) -> Dictionary:
 		if not GuardedSettings.why_kept(setting).is_empty():
 			return Context.failure("Nothing was moved. The setting '%s' names it. %s" % [setting, GuardedSettings.why_kept(setting)])
 	for pair: Array in files:
-		if pair[0] in EditorInterface.get_open_scenes() and _is_unsaved(pair[0]):
+		if _context.is_unsaved(pair[0]):
 			return Context.failure("Nothing was moved. The scene '%s' has unsaved changes; save it first (scene_save)." % pair[0])
+		if FileWriter.is_being_written(pair[0]):
+			return Context.failure("Nothing was moved. The user has unsaved changes of '%s' in the script editor." % pair[0])
 	var plan: Dictionary = {"from": found.from, "to": found.to, "files": files, "texts": texts, "settings": found.settings}
 	var undo: EditorUndoRedoManager = _context.begin(name, _moves)
 	undo.add_do_method(_moves, "apply", plan, false)
@@ -183,6 +211,8 @@ func _make(name: String, found: References, files: Array[Array]) -> Dictionary:
 		await context.next_frame()
 	if not moves.is_done:
 		return Context.failure("'%s' could not be moved; editor_log says why." % found.from)
+	left.append_array(moves.left)
+	changed = changed.filter(func(path: String) -> bool: return not path in moves.left)
 	var result: Dictionary = {"moved": found.to, "files": files.size(), "changed": changed, "settings": found.settings.keys()}
 	if not left.is_empty():
 		result["left"] = left
@@ -190,17 +220,9 @@ func _make(name: String, found: References, files: Array[Array]) -> Dictionary:
 	return result
 
 
-func _is_unsaved(path: String) -> bool:
-	return path.get_file().get_basename() in _context.unsaved_scenes()
-
-
 ## A text that the user has changed in an editor cannot be changed as a file.
 func _why_not_changed(entry: Dictionary) -> String:
 	var path: String = entry["path"]
-	if path in EditorInterface.get_open_scenes() and _is_unsaved(path):
+	if _context.is_unsaved(path):
 		return "The scene '%s' names it and has unsaved changes; save it first (scene_save)." % path
-	if path.get_extension() == "gd" and ResourceLoader.has_cached(path):
-		var code: CodeEdit = FileWriter.editor_of(load(path))
-		if code != null and code.text != entry["before"]:
-			return "The user has unsaved changes of '%s' in the script editor." % path
-	return ""
+	return "The user has unsaved changes of '%s' in the script editor." % path if FileWriter.is_being_written(path) else ""

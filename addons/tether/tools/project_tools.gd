@@ -13,6 +13,8 @@ const VariantJson := preload("variant_json.gd")
 const Words := preload("words.gd")
 
 const RUN_ARGUMENTS: String = "editor/run/main_run_args"
+## Letters of the game's output in one answer.
+const LONGEST_OUTPUT: int = 50000
 
 var _context: Context
 
@@ -293,9 +295,14 @@ func _output(arguments: Dictionary) -> Dictionary:
 	var reason: String = await _context.game.held_by(Context.tree())
 	var count: int = _context.game.line_count()
 	var first: int = arguments.get("from", maxi(0, count - arguments["limit"]))
-	var text: String = "\n".join(_context.game.lines_from(first, arguments["limit"]))
-	var result: Dictionary = {"from": first, "text": text.left(50000), "lines": count,
+	var lines: PackedStringArray = _context.game.lines_from(first, arguments["limit"])
+	var shown: PackedStringArray = Words.fitting(lines, LONGEST_OUTPUT, not arguments.has("from"))
+	if not arguments.has("from"):
+		first += lines.size() - shown.size()
+	var result: Dictionary = {"from": first, "text": "\n".join(shown).left(LONGEST_OUTPUT), "lines": count,
 			"playing": EditorInterface.is_playing_scene(), "connected": _context.game.has_game()}
+	if arguments.has("from") and shown.size() < lines.size():
+		result["next"] = first + shown.size()
 	var errors: Array[String] = _debugger_errors(arguments["stacks"])
 	if not errors.is_empty():
 		result["errors"] = errors

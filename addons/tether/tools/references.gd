@@ -6,6 +6,7 @@ extends RefCounted
 const Context := preload("context.gd")
 const LoadGuard := preload("load_guard.gd")
 const Places := preload("places.gd")
+const TextBytes := preload("text_bytes.gd")
 
 ## A path between quotes; autoloads have a "*" ahead of theirs.
 const ABSOLUTE: String = "([\"'])(\\*?)((?:res|uid)://(?:(?!\\1)[^\\\\\\n])*)\\1"
@@ -26,10 +27,13 @@ var to: String
 var uid: String = ""
 ## Text files that name it: {"path", "lines" (numbers), "before", "after"}.
 var texts: Array[Dictionary] = []
-## Other files that do, which are not rewritten.
+## Other files that do, which are not rewritten, and why.
 var others: Array[String] = []
 ## Project settings that do: [old value, new value].
 var settings: Dictionary[String, Array] = {}
+## How far lines were counted in the text that is looked through, and which line that is.
+var _counted: int = 0
+var _line: int = 1
 
 
 func _init(path: String, new_path: String = "") -> void:
@@ -83,20 +87,26 @@ func _look_at_file(path: String) -> void:
 	var bytes: PackedByteArray = file.get_buffer(file.get_length())
 	if bytes.slice(0, 3).get_string_from_ascii() == "RSR" or bytes.slice(0, 3).get_string_from_ascii() == "RSC":
 		if LoadGuard.has_text(bytes, from) and path != from:
-			others.append(path)
+			others.append("%s (a binary resource)" % path)
 	elif not bytes.has(0):
-		_look_at_text(path, bytes.get_string_from_utf8())
+		_look_at_text(path, TextBytes.read(bytes), TextBytes.is_utf8(bytes))
 
 
-func _look_at_text(path: String, text: String) -> void:
+func _look_at_text(path: String, text: String, can_be_written: bool) -> void:
 	if not text.contains(from.get_file()) and (uid.is_empty() or not text.contains(uid)) and renamed(path).is_empty():
 		return
 	var lines: Array[int] = []
 	var after: String = _replaced(text, _absolute, 3, lines, _of_absolute)
 	if path.get_extension() in WITH_RELATIVE:
 		after = _replaced(after, _relative, 3, lines, _of_relative.bind(path))
-	lines.sort()
-	if not lines.is_empty() or after != text:
+		lines.sort()
+		for index: int in range(lines.size() - 1, 0, -1):
+			if lines[index] == lines[index - 1]:
+				lines.remove_at(index)
+	if not can_be_written:
+		if not lines.is_empty():
+			others.append("%s:%d (not UTF-8)" % [path, lines[0]])
+	elif not lines.is_empty() or after != text:
 		texts.append({"path": path, "lines": lines, "before": text, "after": after})
 
 
@@ -104,6 +114,8 @@ func _look_at_text(path: String, text: String) -> void:
 func _replaced(text: String, pattern: RegEx, group: int, lines: Array[int], new_of: Callable) -> String:
 	var result: String = ""
 	var last: int = 0
+	_counted = 0
+	_line = 1
 	for found: RegExMatch in pattern.search_all(text):
 		var new_path: String = new_of.call(found, lines, text)
 		if not new_path.is_empty():
@@ -113,9 +125,11 @@ func _replaced(text: String, pattern: RegEx, group: int, lines: Array[int], new_
 
 
 func _note(found: RegExMatch, lines: Array[int], text: String) -> void:
-	var line: int = text.count("\n", 0, found.get_start()) + 1 if found.get_start() > 0 else 1
-	if not line in lines:
-		lines.append(line)
+	if found.get_start() > _counted:
+		_line += text.count("\n", _counted, found.get_start())
+		_counted = found.get_start()
+	if lines.is_empty() or lines[-1] != _line:
+		lines.append(_line)
 
 
 func _of_absolute(found: RegExMatch, lines: Array[int], text: String) -> String:
@@ -208,6 +222,4 @@ func told() -> Array[String]:
 		var lines: PackedStringArray = str(entry["before"]).split("\n")
 		for number: int in entry["lines"]:
 			found.append("%s:%d: %s" % [entry["path"], number, lines[number - 1].strip_edges().left(200)])
-	for path: String in others:
-		found.append("%s (a binary resource)" % path)
-	return found
+	return found + others

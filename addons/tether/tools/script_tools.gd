@@ -8,6 +8,7 @@ const SceneEdits := preload("scene_edits.gd")
 const Schema := preload("schema.gd")
 const ScriptCheck := preload("script_check.gd")
 const SnippetText := preload("snippet_text.gd")
+const TextBytes := preload("text_bytes.gd")
 
 const TEXT_FILES: Array[String] = ["gd", "cs", "gdshader", "gdshaderinc", "json", "txt", "md", "cfg", "csv", "xml", "svg", "ini", "toml", "yaml", "yml", "glsl", "translation.csv"]
 const RUN_HEAD: Array[String] = ["@tool", "extends RefCounted", "func run(scene: Node, undo: EditorUndoRedoManager, editor: Object) -> Variant:"]
@@ -82,13 +83,13 @@ func _edit(arguments: Dictionary) -> Dictionary:
 	var path: String = _text_path(arguments["path"], problem)
 	if path.is_empty():
 		return problem
-	var before: Variant = FileWriter.read(path)
-	if before == null:
+	if not FileAccess.file_exists(path):
 		return Context.failure(_context.missing_file(path))
-	if ResourceLoader.has_cached(path) and path.get_extension() == "gd":
-		var code: CodeEdit = FileWriter.editor_of(load(path))
-		if code != null and code.text != before:
-			return Context.failure("The user has unsaved changes of '%s' in the script editor." % path)
+	if FileWriter.is_being_written(path):
+		return Context.failure("The user has unsaved changes of '%s' in the script editor." % path)
+	if not TextBytes.is_utf8(FileAccess.get_file_as_bytes(path)):
+		return Context.failure("'%s' is not UTF-8, so its other letters would be lost. Whoever wants it changed saves it as UTF-8 first." % path)
+	var before: String = FileWriter.read(path)
 	var after: String = _edited(before, arguments, problem)
 	if problem.has("error"):
 		return problem

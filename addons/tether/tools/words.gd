@@ -50,6 +50,16 @@ static func page(items: Array, offset: int, limit: int, key: String = "items") -
 	return result
 
 
+## As many whole lines as so many letters hold, at least one: the first ones, or the last ones.
+static func fitting(lines: PackedStringArray, letters: int, from_end: bool = false) -> PackedStringArray:
+	var left: int = letters
+	for count: int in lines.size():
+		left -= lines[lines.size() - 1 - count if from_end else count].length() + 1
+		if left < 0 and count > 0:
+			return lines.slice(lines.size() - count) if from_end else lines.slice(0, count)
+	return lines
+
+
 ## Without the codes that colour a terminal.
 static func without_colours(text: String) -> String:
 	return RegEx.create_from_string("\\x1b\\[[0-9;]*m").sub(text, "", true) if text.contains("\u001b") else text
