@@ -15,12 +15,35 @@ PASSED=0
 FAILED=0
 SKIPPED=0
 SKIPS=$BUILD/logs/skips # each with its reason
+BESIDE=()               # what runs beside the rest of an area, as PID:NAME
 
 # count PASSED FAILED SKIPPED
 count() {
     PASSED=$((PASSED + $1))
     FAILED=$((FAILED + $2))
     SKIPPED=$((SKIPPED + $3))
+}
+
+# Runs a part of an area while others compute. What it has counted is counted by count_beside, which waits for it.
+beside() {
+    count_apart "$@" &
+    BESIDE+=("$!:$1")
+}
+
+count_apart() {
+    local PASSED=0 FAILED=0 SKIPPED=0
+    "$@"
+    echo "$PASSED $FAILED $SKIPPED" >"$BUILD/logs/$1.counts"
+}
+
+count_beside() {
+    local each name
+    for each in "${BESIDE[@]}"; do
+        name=${each#*:}
+        # shellcheck disable=SC2046 # three numbers
+        if wait "${each%%:*}"; then count $(cat "$BUILD/logs/$name.counts"); else count 0 1 0; fi
+    done
+    BESIDE=()
 }
 
 # ---- C programs that print TAP (cmocka's, and our own) -------------------------------------------
@@ -168,14 +191,20 @@ area_package() {
         return
     fi
     check package "$ROOT/dev" package
-    run_pytest package package/update
     look_for_windows_engine
     if [ -n "$WINDOWS_ENGINE" ]; then
-        run_on_windows package/update
+        beside update_on_windows
     else
         echo "package/update on Windows: there is no Godot editor for it: \`./dev engine windows\` makes one, or set GODOT_WINDOWS" >>"$SKIPS"
         count 0 0 1
     fi
+    run_pytest package package/update
+    count_beside
+}
+
+update_on_windows() {
+    local LANES_LOGS=$BUILD/logs/lanes-beside LANES_TMP=$BUILD/tmp/beside
+    run_on_windows package/update
 }
 
 # What containers and service managers do with the launcher.
@@ -199,10 +228,15 @@ with_wine() {
 
 # The tests of Windows itself, and those of launcher and server, which are the same there.
 area_windows() {
-    local program
+    beside windows_programs
     run_pytest wine
     run_on_windows windows
+    count_beside
     run_the_same process mcp
+}
+
+windows_programs() {
+    local program
     with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
     for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
         run_tap with_wine /usr/lib/wine/wine64 "$program"
