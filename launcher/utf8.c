@@ -34,6 +34,16 @@ size_t utf8_sequence(const char *bytes, size_t count) {
     return length;
 }
 
+bool utf8_is_valid(const char *bytes, size_t count) {
+    for (size_t at = 0; at < count;) {
+        size_t length = utf8_sequence(bytes + at, count - at);
+        if (length == 0)
+            return false;
+        at += length;
+    }
+    return true;
+}
+
 bool utf8_is_deceptive(const char *sequence, size_t length) {
     static const uint32_t ranges[][2] = {
         {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},     {0x180e, 0x180e},

@@ -9,6 +9,9 @@
  * Overlong forms, surrogates, and what lies beyond U+10FFFF are not valid. */
 size_t utf8_sequence(const char *bytes, size_t count);
 
+/* Whether there is nothing else in these bytes. */
+bool utf8_is_valid(const char *bytes, size_t count);
+
 /* Whether a sequence of this length is a control character above U+001F, ends a line, turns the
  * direction of the text about it, or cannot be seen. With those a text can look like another one.
  * What joins letters in some scripts (U+200C, U+200D) is none. The dock's printable.gd has the

@@ -14,6 +14,7 @@
 #include "os/os_spawn.h"
 #include "protocol/message.h"
 #include "readable.h"
+#include "utf8.h"
 
 enum { INDENT = 4 };
 
@@ -22,9 +23,39 @@ static const char why_stdio[] =
     "comes\nback; and nothing is to be changed when ports are. `--http` is there for what cannot "
     "start commands.\n";
 
+/* What the settings say of these ports; the same as for the editor, that reads them, too. */
+static void take_ports(struct client_files *files, uint16_t *http_port, uint16_t *ws_port) {
+    struct buffer warnings = {0}, shown = {0};
+    places_ports(files->project, http_port, ws_port, &warnings);
+    if (files->place.http_port == files->place.ws_port) {
+        buffer_format(&warnings, "both ports are %u; the second one is left out\n",
+                      (unsigned)files->place.ws_port);
+        files->place.ws_port = 0;
+    }
+    if (warnings.length > 0) {
+        buffer_add_literal(&shown, "tether: warning: ");
+        readable_add_lines(&shown, warnings.data, INDENT);
+    }
+    if (shown.data && !shown.failed)
+        fprintf(stderr, "%s\n", shown.data);
+    buffer_finish(&shown);
+    buffer_finish(&warnings);
+}
+
+/* Files of clients are JSON and TOML, in which nothing else than UTF-8 can be named. */
+static int check_name(const char *path, struct error *err) {
+    if (utf8_is_valid(path, strlen(path)))
+        return 0;
+    return error_set(err, UV_EILSEQ,
+                     "%s has a name that is not UTF-8, so that no client's file can say it; give "
+                     "it another one",
+                     path);
+}
+
 int client_files_init(struct client_files *files, const struct options *options,
                       struct error *err) {
     int rc = os_own_program(files->launcher, sizeof files->launcher);
+    uint16_t *http_port = NULL, *ws_port = NULL;
     bool found = true;
     if (rc < 0)
         return error_set(err, rc, "cannot find this program's own file: %s", uv_strerror(rc));
@@ -39,8 +70,17 @@ int client_files_init(struct client_files *files, const struct options *options,
     }
     if (found)
         files->place.project = files->project;
-    if (found && !options->ports_named)
-        places_ports(files->project, &files->place.http_port, &files->place.ws_port);
+    rc = check_name(files->launcher, err);
+    if (rc == 0 && found)
+        rc = check_name(files->project, err);
+    if (rc < 0)
+        return rc;
+    if (found && !options->http_port_named)
+        http_port = &files->place.http_port;
+    if (found && !options->ws_port_named)
+        ws_port = &files->place.ws_port;
+    if (http_port || ws_port)
+        take_ports(files, http_port, ws_port);
     return 0;
 }
 
@@ -51,7 +91,7 @@ static const char *state_of(const json_t *client, char room[OS_PATH_MAX]) {
     if (message_text(client, "problem")[0])
         return message_text(client, "problem");
     if (stale[0]) {
-        snprintf(room, OS_PATH_MAX, "%s, stale: %s", way, stale);
+        snprintf(room, OS_PATH_MAX, "%s%sstale: %s", way, way[0] ? ", " : "", stale);
         return room;
     }
     if (way[0])
@@ -147,19 +187,20 @@ static int show(const struct client_kind *kind, const struct client_files *files
 
 static int change(const struct client_kind *kind, const struct client_files *files,
                   const struct options *options, enum clients_wish wish) {
-    char path[OS_PATH_MAX], said[2 * OS_PATH_MAX];
+    char path[OS_PATH_MAX], shown[OS_PATH_MAX], said[2 * OS_PATH_MAX];
     struct error err = {0};
     int rc = clients_change(kind, &files->place, wish, path, &err);
     bool removes = wish == CLIENTS_REMOVE;
+    readable_cut(path, strlen(path), shown, sizeof shown);
     if (rc > 0)
-        snprintf(said, sizeof said, removes ? "%s: %s was taken out" : "%s: %s was written", path,
+        snprintf(said, sizeof said, removes ? "%s: %s was taken out" : "%s: %s was written", shown,
                  CLIENTS_ENTRY);
     else if (rc == 0)
         snprintf(said, sizeof said, removes ? "%s: %s is not there" : "%s: %s is as it should be",
-                 path, CLIENTS_ENTRY);
+                 shown, CLIENTS_ENTRY);
     if (options->json) {
         json_t *answer =
-            json_pack("{s:b, s:b, s:s, s:s, s:s}", "ok", rc >= 0, "changed", rc > 0, "file", path,
+            json_pack("{s:b, s:b, s:s, s:s, s:s}", "ok", rc >= 0, "changed", rc > 0, "file", shown,
                       "message", rc < 0 ? err.message : said, "hint", removes ? "" : kind->hint);
         command_print_json(answer);
         json_decref(answer);

@@ -37,13 +37,16 @@ struct report {
 __attribute__((format(printf, 4, 5))) static void add(struct report *report, const char *what,
                                                       const char *advice, const char *format, ...) {
     char text[1400];
+    struct buffer shown = {0}; /* for it may have been cut, and JSON takes no half letters */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    readable_add_lines(&shown, text, 0);
     json_array_append_new(report->findings,
                           json_pack("{s:s, s:b, s:s, s:s?}", "what", what, "ok", advice == NULL,
-                                    "text", text, "advice", advice));
+                                    "text", shown.data ? shown.data : "", "advice", advice));
+    buffer_finish(&shown);
 }
 
 static void examine_daemon(struct report *report, const struct os_dir *dir) {

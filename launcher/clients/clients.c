@@ -10,9 +10,10 @@
 #include "memory.h"
 #include "options/project.h"
 #include "places.h"
+#include "readable.h"
 #include "toml.h"
 
-enum { PATH_NAMES = 4 };
+enum { PATH_NAMES = 4, TRIES_MOST = 3 };
 
 /* What an entry says of the way to its server, and nothing else. */
 static const char *const transport[] = {"type", "command",   "args",    "cmd",
@@ -350,22 +351,32 @@ static bool is_same_addon(const char *one, const char *other) {
     return !project_is_at(one) || strcmp(real[0], real[1]) == 0;
 }
 
-static void add_port(struct buffer *out, long port, const struct clients_place *place) {
-    if (port != place->http_port)
-        buffer_format(out, "it asks for port %ld, and here it is %u", port,
-                      (unsigned)place->http_port);
+static void add_port(struct buffer *out, long port, uint16_t here) {
+    if (out->length == 0 && port != here)
+        buffer_format(out, "it asks for port %ld, and here it is %u", port, (unsigned)here);
+}
+
+static long port_behind(const json_t *arguments, const char *word, long usual) {
+    const char *port = behind(arguments, word);
+    return port ? strtol(port, NULL, 10) : usual;
+}
+
+/* A name without a folder is looked for by the client. */
+static bool is_gone(const char *command) {
+    char kind = strpbrk(command, "/\\") ? client_file_kind(command) : 'f';
+    return kind != 'f' && kind != '?';
 }
 
 static void judge_command(const struct client_kind *kind, const struct clients_place *place,
                           const char *command, const json_t *arguments, struct buffer *out) {
-    const char *said = behind(arguments, "--project"), *port = behind(arguments, "--http-port");
+    const char *said = behind(arguments, "--project");
     char project[OS_PATH_MAX] = "", addon[OS_PATH_MAX];
     bool here = is_the_projects(kind);
     if (said)
         project_folder(said, project);
     if (place->project && (!said || strcmp(project, place->project) == 0))
         here = true;
-    if (strpbrk(command, "/\\") && client_file_kind(command) != 'f') {
+    if (is_gone(command)) {
         buffer_format(out, "its launcher is gone: %s", command);
     } else if (said && !project_is_at(project)) {
         buffer_format(out, "its project is gone: %s", said);
@@ -375,8 +386,10 @@ static void judge_command(const struct client_kind *kind, const struct clients_p
     } else if (said && addon_of(command, addon) && !is_same_addon(addon, project)) {
         buffer_format(out, "its launcher belongs to another project: %s", command);
     }
-    if (out->length == 0 && here && place->project)
-        add_port(out, port ? strtol(port, NULL, 10) : 8000, place);
+    if (here && place->project) {
+        add_port(out, port_behind(arguments, "--http-port", 8000), place->http_port);
+        add_port(out, port_behind(arguments, "--ws-port", 9500), place->ws_port);
+    }
 }
 
 /* Adds what is wrong with the entry, if anything is; returns its transport, or NULL. */
@@ -395,12 +408,19 @@ static const char *judge(const struct client_kind *kind, const struct clients_pl
     }
     port = port ? strpbrk(port + 3, ":/") : NULL;
     if (port && *port == ':')
-        add_port(out, strtol(port + 1, NULL, 10), place);
+        add_port(out, strtol(port + 1, NULL, 10), place->http_port);
     return "http";
 }
 
 static json_t *text_or_null(const struct buffer *text) {
     return text->length > 0 && !text->failed ? json_stringn(text->data, text->length) : json_null();
+}
+
+/* A path as JSON can say it. */
+static json_t *path_json(const char *path) {
+    char shown[OS_PATH_MAX];
+    readable_cut(path, strlen(path), shown, sizeof shown);
+    return json_string(shown);
 }
 
 static json_t *pasted(const struct client_kind *kind, const struct clients_place *place,
@@ -425,12 +445,12 @@ json_t *clients_describe(const struct client_kind *kind, const struct clients_pl
         entry = read_entry(kind, &file.text, NULL, &err);
     if (entry)
         way = judge(kind, place, entry, &stale);
-    all = json_pack("{s:s, s:s, s:b, s:s?, s:b, s:s?, s:o, s:s?, s:s, s:o, s:o}", "id", kind->id,
+    all = json_pack("{s:s, s:s, s:b, s:o, s:b, s:s?, s:o, s:s?, s:s, s:o, s:o}", "id", kind->id,
                     "name", kind->name, "there", places_is_there(kind), "file",
-                    has_file ? path : NULL, "writable", has_file, "transport", way, "stale",
-                    text_or_null(&stale), "problem", err.code < 0 ? err.message : NULL, "hint",
-                    kind->hint, "stdio", pasted(kind, place, false), "http",
-                    pasted(kind, place, true));
+                    has_file ? path_json(path) : json_null(), "writable", has_file, "transport",
+                    way, "stale", text_or_null(&stale), "problem",
+                    err.code < 0 ? err.message : NULL, "hint", kind->hint, "stdio",
+                    pasted(kind, place, false), "http", pasted(kind, place, true));
     json_decref(entry);
     buffer_finish(&stale);
     client_file_finish(&file);
@@ -458,7 +478,7 @@ int clients_change(const struct client_kind *kind, const struct clients_place *p
                    enum clients_wish wish, char path[OS_PATH_MAX], struct error *err) {
     struct client_file file = {0};
     struct error fault = {0};
-    int rc;
+    int rc = 0;
     path[0] = 0;
     if (wish != CLIENTS_REMOVE && !(wish == CLIENTS_HTTP ? kind->http : kind->stdio))
         return error_set(err, UV_ENOTSUP, "%s cannot be reached over HTTP; leave --http out",
@@ -474,10 +494,14 @@ int clients_change(const struct client_kind *kind, const struct clients_place *p
                          "prints what to paste",
                          kind->name, kind->id);
     }
-    rc = client_file_read(&file, path, &fault);
-    if (rc == 0)
-        rc = change_file(kind, place, wish, &file, &fault);
-    client_file_finish(&file);
+    for (int i = 0; i < TRIES_MOST; i++) {
+        rc = client_file_read(&file, path, &fault);
+        if (rc == 0)
+            rc = change_file(kind, place, wish, &file, &fault);
+        client_file_finish(&file);
+        if (rc != UV_EAGAIN)
+            break;
+    }
     if (rc < 0)
         error_set(err, rc,
                   "%s was not changed: %s. `tether clients show %s` prints what belongs "

@@ -9,33 +9,40 @@
 
 enum { SIZE_MOST = 1024 * 1024, LINKS_MOST = 40, ROOM = OS_PATH_MAX + 32 };
 
-/* What stat tells in its mode, on every system. */
+/* What stat tells in its mode, on every system; and what access is asked. */
 enum { KIND_BITS = 0170000, KIND_FILE = 0100000, KIND_FOLDER = 0040000, MODE_BITS = 07777 };
+enum { WRITE_BITS = 0222, MAY_WRITE = 2 };
 
 #define MARK "\xef\xbb\xbf"
 
-static bool is_separator(char c) {
-    return c == '/' || c == os_path_separator;
-}
-
 static size_t name_at(const char *path) {
     size_t at = strlen(path);
-    while (at > 0 && !is_separator(path[at - 1]))
+    while (at > 0 && !os_is_separator(path[at - 1]))
         at--;
     return at;
 }
 
 static bool is_absolute(const char *path) {
-    return is_separator(path[0]) || (path[0] && path[1] == ':');
+    return os_is_separator(path[0]) || (path[0] && path[1] == ':');
+}
+
+/* Returns 0, also if nothing is there: then it has no mode. */
+static int look(const char *path, uv_stat_t *out) {
+    uv_fs_t request;
+    int rc = uv_fs_stat(NULL, &request, path, NULL);
+    *out = rc == 0 ? request.statbuf : (uv_stat_t){0};
+    uv_fs_req_cleanup(&request);
+    return rc == UV_ENOENT || rc == UV_ENOTDIR || rc == UV_ENAMETOOLONG ? 0 : rc;
+}
+
+static char kind_of(const uv_stat_t *stat) {
+    unsigned kind = (unsigned)stat->st_mode & KIND_BITS;
+    return kind == KIND_FOLDER ? 'd' : kind == KIND_FILE ? 'f' : kind ? 'o' : 0;
 }
 
 char client_file_kind(const char *path) {
-    uv_fs_t stat;
-    unsigned kind = 0;
-    if (uv_fs_stat(NULL, &stat, path, NULL) == 0)
-        kind = (unsigned)stat.statbuf.st_mode & KIND_BITS;
-    uv_fs_req_cleanup(&stat);
-    return kind == KIND_FOLDER ? 'd' : kind == KIND_FILE ? 'f' : kind ? 'o' : 0;
+    uv_stat_t stat;
+    return look(path, &stat) < 0 ? '?' : kind_of(&stat);
 }
 
 /* Follows links to where the file is, or would be. */
@@ -57,16 +64,6 @@ static int follow(char path[OS_PATH_MAX], struct error *err) {
         memcpy(path, next, (size_t)count + 1);
     }
     return error_set(err, UV_ELOOP, "%s is a link that leads to itself", path);
-}
-
-static bool is_utf8(const char *text, size_t length) {
-    for (size_t at = 0; at < length;) {
-        size_t more = utf8_sequence(text + at, length - at);
-        if (more == 0)
-            return false;
-        at += more;
-    }
-    return true;
 }
 
 static int read_open(struct client_file *file, uv_file handle) {
@@ -98,7 +95,7 @@ static int read_text(struct client_file *file, struct error *err) {
         return error_set(err, rc, "%s cannot be read: %s", file->path, uv_strerror(rc));
     if (file->text.length > SIZE_MOST)
         return error_set(err, UV_EFBIG, "%s has more than 1 MiB", file->path);
-    if (!is_utf8(file->text.data, file->text.length))
+    if (!utf8_is_valid(file->text.data, file->text.length))
         return error_set(err, UV_EINVAL, "%s is not UTF-8 text", file->path);
     return 0;
 }
@@ -114,7 +111,7 @@ static void take_mark(struct client_file *file) {
 }
 
 int client_file_read(struct client_file *file, const char *path, struct error *err) {
-    uv_fs_t stat;
+    uv_stat_t stat;
     char kind;
     int rc;
     *file = (struct client_file){0};
@@ -125,17 +122,19 @@ int client_file_read(struct client_file *file, const char *path, struct error *e
     rc = follow(file->path, err);
     if (rc < 0)
         return rc;
-    kind = client_file_kind(file->path);
+    rc = look(file->path, &stat);
+    if (rc < 0)
+        return error_set(err, rc, "it cannot be told whether %s is there: %s", file->path,
+                         uv_strerror(rc));
+    kind = kind_of(&stat);
     if (kind == 0)
         return 0;
     if (kind != 'f')
         return error_set(err, UV_EINVAL, "%s is %s", path, kind == 'd' ? "a folder" : "no file");
     file->exists = true;
-    uv_fs_stat(NULL, &stat, file->path, NULL); /* what is gone since cannot be read either */
-    file->mode = (unsigned)stat.statbuf.st_mode & MODE_BITS;
-    file->owner = (int64_t)stat.statbuf.st_uid;
-    file->group = (int64_t)stat.statbuf.st_gid;
-    uv_fs_req_cleanup(&stat);
+    file->mode = (unsigned)stat.st_mode & MODE_BITS;
+    file->owner = (int64_t)stat.st_uid;
+    file->group = (int64_t)stat.st_gid;
     rc = read_text(file, err);
     if (rc == 0)
         take_mark(file);
@@ -152,7 +151,7 @@ static int make_folder(const char *path, size_t length, struct error *err) {
     char folder[OS_PATH_MAX];
     uv_fs_t request;
     int rc;
-    while (length > 1 && is_separator(path[length - 1]))
+    while (length > 1 && os_is_separator(path[length - 1]))
         length--;
     memcpy(folder, path, length);
     folder[length] = 0;
@@ -169,6 +168,23 @@ static int make_folder(const char *path, size_t length, struct error *err) {
         return error_set(err, rc, "the folder %s cannot be made: %s", folder, uv_strerror(rc));
     return client_file_kind(folder) == 'd' ? 0
                                            : error_set(err, UV_ENOTDIR, "%s is no folder", folder);
+}
+
+/* The owner first, which may take bits of the mode away. What matters is how it is then: some file
+ * systems have one owner for all. */
+static int keep_owner(const struct client_file *file, uv_file handle) {
+    uv_fs_t request;
+    bool same;
+    uv_fs_fchown(NULL, &request, handle, (uv_uid_t)file->owner, (uv_gid_t)file->group, NULL);
+    uv_fs_req_cleanup(&request);
+    uv_fs_fchmod(NULL, &request, handle, (int)file->mode, NULL);
+    uv_fs_req_cleanup(&request);
+    same = uv_fs_fstat(NULL, &request, handle, NULL) == 0 &&
+           (int64_t)request.statbuf.st_uid == file->owner &&
+           (int64_t)request.statbuf.st_gid == file->group &&
+           ((unsigned)request.statbuf.st_mode & MODE_BITS) == file->mode;
+    uv_fs_req_cleanup(&request);
+    return same ? 0 : UV_EPERM;
 }
 
 static int write_open(const struct client_file *file, uv_file handle, const struct buffer *text) {
@@ -188,12 +204,8 @@ static int write_open(const struct client_file *file, uv_file handle, const stru
         rc = count < 0 ? (int)count : count == 0 ? UV_EIO : 0;
         done += count > 0 ? (size_t)count : 0;
     }
-    if (rc == 0 && file->exists) { /* the owner first, which may take bits of the mode away */
-        uv_fs_fchown(NULL, &request, handle, (uv_uid_t)file->owner, (uv_gid_t)file->group, NULL);
-        uv_fs_req_cleanup(&request);
-        uv_fs_fchmod(NULL, &request, handle, (int)file->mode, NULL);
-        uv_fs_req_cleanup(&request);
-    }
+    if (rc == 0 && file->exists)
+        rc = keep_owner(file, handle);
     if (rc == 0) {
         rc = uv_fs_fsync(NULL, &request, handle, NULL);
         uv_fs_req_cleanup(&request);
@@ -224,24 +236,56 @@ static int write_fresh(const struct client_file *file, const char *fresh,
     return rc;
 }
 
-int client_file_replace(struct client_file *file, const struct buffer *text, struct error *err) {
-    char fresh[ROOM];
+/* A file that can be replaced because its folder can be written to may still be nobody's to write.
+ */
+static int check_writable(const struct client_file *file, struct error *err) {
     uv_fs_t request;
-    int rc = text->failed ? UV_ENOMEM : 0;
-    snprintf(fresh, sizeof fresh, "%s.tether-%d", file->path, (int)uv_os_getpid());
-    if (rc == 0) {
-        rc = make_folder(file->path, name_at(file->path), err);
-        if (rc < 0)
-            return rc;
-        rc = write_fresh(file, fresh, text);
-    }
-    if (rc == 0) {
-        rc = uv_fs_rename(NULL, &request, fresh, file->path, NULL);
+    int rc = 0;
+    if (file->exists) {
+        rc = uv_fs_access(NULL, &request, file->path, MAY_WRITE, NULL);
         uv_fs_req_cleanup(&request);
     }
-    if (rc < 0) {
+    if (rc == UV_EACCES || rc == UV_EPERM || (file->exists && !(file->mode & WRITE_BITS)))
+        return error_set(err, UV_EACCES, "%s is read-only", file->path);
+    return 0; /* what else is wrong is told by what comes then */
+}
+
+/* Whether the file is what has been read. */
+static int check_unchanged(const struct client_file *file, struct error *err) {
+    struct client_file now;
+    bool same = client_file_read(&now, file->path, NULL) == 0 && now.exists == file->exists &&
+                strcmp(now.path, file->path) == 0 && now.has_mark == file->has_mark &&
+                now.text.length == file->text.length &&
+                memcmp(now.text.data, file->text.data, now.text.length) == 0;
+    client_file_finish(&now);
+    return same ? 0 : error_set(err, UV_EAGAIN, "another program has just changed %s", file->path);
+}
+
+static int rename_file(const char *from, const char *to) {
+    uv_fs_t request;
+    int rc = uv_fs_rename(NULL, &request, from, to, NULL);
+    uv_fs_req_cleanup(&request);
+    return rc;
+}
+
+int client_file_replace(struct client_file *file, const struct buffer *text, struct error *err) {
+    char fresh[ROOM];
+    int rc = text->failed ? error_set(err, UV_ENOMEM, "there is no memory for it")
+                          : check_writable(file, err);
+    if (rc == 0)
+        rc = make_folder(file->path, name_at(file->path), err);
+    if (rc < 0)
+        return rc;
+    snprintf(fresh, sizeof fresh, "%s.tether-%d", file->path, (int)uv_os_getpid());
+    rc = write_fresh(file, fresh, text);
+    if (rc == 0 && check_unchanged(file, err) < 0) {
         remove_file(fresh);
-        return error_set(err, rc, "%s cannot be written: %s", file->path, uv_strerror(rc));
+        return UV_EAGAIN;
     }
-    return 0;
+    if (rc == 0)
+        rc = rename_file(fresh, file->path);
+    if (rc == 0)
+        return 0;
+    remove_file(fresh);
+    return error_set(err, rc, "%s cannot be written: %s", file->path, uv_strerror(rc));
 }

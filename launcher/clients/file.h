@@ -20,12 +20,15 @@ struct client_file {
  * no file, or more than a person looks at. To be finished either way. */
 int client_file_read(struct client_file *file, const char *path, struct error *err);
 
-/* Puts a text in its place, with the mode that it had; folders on the way are made. */
+/* Puts a text in its place, with the mode and the owner that it had; folders on the way are made.
+ * An error, too, if nobody is to write to it; UV_EAGAIN: it is another file by now than was read.
+ */
 int client_file_replace(struct client_file *file, const struct buffer *text, struct error *err);
 
 void client_file_finish(struct client_file *file);
 
-/* What is there: 'd' a folder, 'f' a file, 'o' something else, 0 nothing. */
+/* What is there: 'd' a folder, 'f' a file, 'o' something else, '?' what cannot be told, 0 nothing.
+ */
 char client_file_kind(const char *path);
 
 #endif

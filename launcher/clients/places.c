@@ -50,9 +50,10 @@ static bool root_path(const char *root, size_t length, const char *project, char
     return put(out, os_variable(strcmp(name, "local") == 0 ? "LOCALAPPDATA" : "APPDATA"), "");
 }
 
-/* Puts the first folder in place of a name that ends in '*'. */
-static bool fill_star(char path[OS_PATH_MAX]) {
-    char whole[OS_PATH_MAX], *star = strchr(path, '*'), *name = star, *rest;
+/* Puts the first folder in place of a name that ends in '*', behind the root: what that is called
+ * means nothing else. */
+static bool fill_star(char path[OS_PATH_MAX], size_t root) {
+    char whole[OS_PATH_MAX], *star = strchr(path + root, '*'), *name = star, *rest;
     uv_dirent_t entry;
     uv_fs_t scan;
     bool found = false;
@@ -78,7 +79,7 @@ static bool resolve(const char *place, const char *project, char out[OS_PATH_MAX
     char root[OS_PATH_MAX];
     size_t length = strcspn(place, "/");
     return root_path(place, length, project, root) &&
-           put(out, root, place[length] ? place + length + 1 : "") && fill_star(out);
+           put(out, root, place[length] ? place + length + 1 : "") && fill_star(out, strlen(root));
 }
 
 bool places_file(const struct client_kind *kind, const char *project, char out[OS_PATH_MAX]) {
@@ -106,18 +107,43 @@ bool places_is_there(const struct client_kind *kind) {
 
 /* ---- what the project says ---- */
 
-static void take_port(const char *line, const char *name, uint16_t *port) {
+/* The text of a setting, if the line is about it; else NULL. */
+static const char *value_of(const char *line, const char *name) {
     size_t length = strlen(name);
-    long number = strncmp(line, name, length) == 0 ? strtol(line + length, NULL, 10) : -1;
-    if (number >= 0 && number <= UINT16_MAX)
-        *port = (uint16_t)number;
+    if (strncmp(line, name, length) != 0)
+        return NULL;
+    line += length + strspn(line + length, " \t");
+    return *line == '=' ? line + 1 + strspn(line + 1, " \t") : NULL;
 }
 
-void places_ports(const char *project, uint16_t *http_port, uint16_t *ws_port) {
+/* A number, and nothing behind it but perhaps a comment, as the editor takes it. */
+static bool read_port(const char *text, unsigned long least, uint16_t *port) {
+    size_t digits = strspn(text, "0123456789");
+    const char *rest = text + digits + strspn(text + digits, " \t\r");
+    unsigned long number = digits > 0 && digits < 8 ? strtoul(text, NULL, 10) : UINT16_MAX + 1UL;
+    if (number < least || number > UINT16_MAX || (*rest && *rest != '\n' && *rest != ';'))
+        return false;
+    *port = (uint16_t)number;
+    return true;
+}
+
+static void take_port(const char *line, const char *name, unsigned long least, uint16_t *port,
+                      struct buffer *warnings) {
+    const char *text = port ? value_of(line, name) : NULL;
+    if (text && !read_port(text, least, port))
+        buffer_format(warnings,
+                      "project.godot: tether/%s: '%.*s' is not valid here; the default is taken\n",
+                      name, (int)strcspn(text, "\r\n"), text);
+}
+
+void places_ports(const char *project, uint16_t *http_port, uint16_t *ws_port,
+                  struct buffer *warnings) {
     char path[OS_PATH_MAX];
     struct client_file file = {0};
+    struct error err = {0};
     bool ours = false;
-    if (!put(path, project, "project.godot") || client_file_read(&file, path, NULL) < 0) {
+    if (!put(path, project, "project.godot") || client_file_read(&file, path, &err) < 0) {
+        buffer_format(warnings, "%s; the default ports are taken\n", err.message);
         client_file_finish(&file);
         return;
     }
@@ -126,10 +152,10 @@ void places_ports(const char *project, uint16_t *http_port, uint16_t *ws_port) {
         line += *line == '\n';
         if (*line == '[')
             ours = strncmp(line, "[tether]", 8) == 0;
-        if (ours)
-            take_port(line, "server/http_port=", http_port);
-        if (ours)
-            take_port(line, "server/ws_port=", ws_port);
+        if (!ours)
+            continue;
+        take_port(line, "server/http_port", 1, http_port, warnings);
+        take_port(line, "server/ws_port", 0, ws_port, warnings);
     }
     client_file_finish(&file);
 }

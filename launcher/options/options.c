@@ -41,12 +41,12 @@ static bool set_port(const char *value, uint64_t least, uint16_t *port) {
 }
 
 static bool set_http_port(struct options *options, const char *value) {
-    options->ports_named = true;
+    options->http_port_named = true;
     return set_port(value, 1, &options->http_port);
 }
 
 static bool set_ws_port(struct options *options, const char *value) {
-    options->ports_named = true;
+    options->ws_port_named = true;
     return set_port(value, 0, &options->ws_port);
 }
 

@@ -44,8 +44,8 @@ enum option_scope {
 };
 
 struct options {
-    char **command;   /* what follows "--"; borrowed, NULL-terminated; NULL: none was given */
-    bool ports_named; /* somebody has said them */
+    char **command; /* what follows "--"; borrowed, NULL-terminated; NULL: none was given */
+    bool http_port_named, ws_port_named; /* somebody has said it */
     uint16_t http_port;
     uint16_t ws_port;              /* 0: the server has one port only */
     bool ports_auto;               /* blocked by a stranger: take the next free pair */

@@ -17,12 +17,12 @@ bool project_is_at(const char *folder) {
 
 /* Cuts a path to the folder above it. False: there is none. */
 static bool go_up(char *path) {
-    char *last = strrchr(path, '/'), *other = strrchr(path, '\\');
-    if (other && (!last || other > last))
-        last = other;
-    if (!last || !last[1])
+    size_t at = strlen(path);
+    while (at > 0 && !os_is_separator(path[at - 1]))
+        at--;
+    if (at == 0 || !path[at])
         return false;
-    last[last == path ? 1 : 0] = 0;
+    path[at > 1 ? at - 1 : 1] = 0;
     return true;
 }
 
@@ -49,6 +49,7 @@ void project_folder(const char *said, char out[OS_PATH_MAX]) {
     snprintf(out, OS_PATH_MAX, "%s", rc == 0 ? (const char *)look.ptr : said);
     uv_fs_req_cleanup(&look);
     length = strlen(out);
-    if (length > sizeof file && strcmp(out + length + 1 - sizeof file, file) == 0)
+    if (length > sizeof file && os_is_separator(out[length - sizeof file]) &&
+        strcmp(out + length + 1 - sizeof file, file) == 0)
         go_up(out);
 }

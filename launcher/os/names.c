@@ -28,6 +28,10 @@ bool os_file_is_temporary(const char *name) {
            strcmp(end + 9, TEMPORARY_SUFFIX) == 0;
 }
 
+bool os_is_separator(char c) {
+    return c == '/' || c == os_path_separator;
+}
+
 int names_check_instance(const char *instance, struct error *err) {
     static const char allowed[] = "0123456789abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_.";

@@ -157,6 +157,9 @@ struct os_dir {
 /* What stands between the names in a path that is shown. */
 extern const char os_path_separator;
 
+/* Whether it stands between names in a path that somebody has written. */
+bool os_is_separator(char c);
+
 /* Where programs keep what belongs to a user: the variable that names the folder, and where below
  * the user's own it is without that. */
 extern const char os_config_variable[], os_config_folder[];

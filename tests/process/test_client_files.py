@@ -3,14 +3,17 @@ entry changes in it, or nothing at all."""
 import json
 import os
 import re
+import shutil
 import stat
+import tempfile
 import tomllib
 
 import pytest
 
 import jsonc
 from clients import in_namespace
-from harness import IS_WINDOWS, TETHER, run_apart, system
+from harness import IS_WINDOWS, TETHER, run, run_apart, system
+from users import take_users
 
 SEED = os.environ.get("TETHER_SEED", "1")
 NAME = "godot-tether"
@@ -419,6 +422,72 @@ def test_I8_ports_are_those_of_the_project_or_as_said(tmp_path):
     assert json.loads(shown["stdio"])["mcpServers"][NAME]["args"][3:] == ["--http-port", "8123", "--ws-port", "9600"]
     shown = case.told("show", "cursor", "--http-port", "8200", "--ws-port", "9500")[0]
     assert json.loads(shown["stdio"])["mcpServers"][NAME]["args"][3:] == ["--http-port", "8200"]
+    shown = case.told("show", "cursor", "--http-port", "8200")[0]  # the other is still the project's
+    assert json.loads(shown["stdio"])["mcpServers"][NAME]["args"][3:] == ["--http-port", "8200", "--ws-port", "9600"]
+
+
+@pytest.mark.parametrize("settings, words, warnings", [
+    ('server/http_port="abc"', [], ["tether/server/http_port: '\"abc\"' is not valid here; the default is taken"]),
+    ("server/http_port=\nserver/ws_port=9600x", [], ["http_port: ''", "ws_port: '9600x'"]),
+    ("server/http_port=0\nserver/ws_port=0", ["--ws-port", "0"], ["http_port: '0'"]),
+    ("server/http_port=-1\nserver/ws_port=65536", [], ["'-1'", "'65536'"]),
+    ("server/http_port=18446744073709559616", [], ["is not valid here"]),
+    ("server/http_port = 8123 \r\nserver/ws_port=9600 ; mine\r", ["--http-port", "8123", "--ws-port", "9600"], []),
+    ("server/http_port=9500", ["--http-port", "9500", "--ws-port", "0"], ["both ports are 9500"]),
+    ("server/http_port_2=1\n[x]\nserver/http_port=2", [], [])])
+def test_I8_ports_that_make_no_sense_are_told(tmp_path, settings, words, warnings):
+    """As the editor does it: a warning, and the default."""
+    case = Case(str(tmp_path), "cursor")
+    with open(case.project + "/project.godot", "w", newline="") as file:
+        file.write("[tether]\n" + settings)
+    done = case.cli("show", "cursor", "--json")
+    assert json.loads(json.loads(done.stdout)["stdio"])["mcpServers"][NAME]["args"][3:] == words
+    said = done.stderr or ""
+    assert said.startswith("tether: warning: ") == bool(warnings) and all(warning in said for warning in warnings), said
+
+
+def in_project(tmp_path, name, here=""):
+    """The file that is meant for a project in a folder of that name, asked for there or by its path."""
+    folder = os.fsencode(str(tmp_path)) + b"/" + name
+    os.makedirs(folder + here.encode())
+    with open(folder + b"/project.godot", "w"):
+        pass
+    words = ["show", "claude-code", "--json"] + ([] if here else ["--project", os.fsdecode(folder)])
+    done = run_apart(["sh", "-c", "cd '%s' && exec \"$0\" \"$@\"" % os.fsdecode(folder + here.encode()), TETHER, "clients", *words])
+    return done, os.fsdecode(folder) + "/.mcp.json"
+
+
+@pytest.mark.parametrize("name", ["ga*me", "my.project.godot", "a project.godot"])
+def test_I8_a_folder_may_be_called_anything(tmp_path, name):
+    """And is not taken for another one beside it."""
+    if IS_WINDOWS:
+        pytest.skip("a shell finds the folder")
+    for other in ("game", "ga"):
+        in_project(tmp_path, other.encode())
+    done, file = in_project(tmp_path, name.encode())
+    assert json.loads(done.stdout)["file"] == file
+
+
+def test_I8_a_backslash_is_part_of_a_name(tmp_path):
+    if IS_WINDOWS:
+        pytest.skip("there it is none")
+    in_project(tmp_path, b"ga")
+    os.makedirs(tmp_path / "ga\\me" / "scenes")
+    done = run_apart(["sh", "-c", "cd '%s' && exec '%s' clients list --json" % (tmp_path / "ga\\me" / "scenes", TETHER)])
+    assert "project" not in json.loads(done.stdout) or json.loads(done.stdout)["project"] is None
+
+
+def test_I8_a_name_that_is_no_text_is_refused(tmp_path):
+    """An entry that leaves it out would be for any project."""
+    if IS_WINDOWS:
+        pytest.skip("there are no such names")
+    for words in (["list"], ["add", "cursor"], ["add", "windsurf"]):
+        folder = tmp_path / os.fsdecode(b"\xe9t\xe9")
+        folder.mkdir(exist_ok=True)
+        (folder / "project.godot").touch()
+        done = run_apart([TETHER, "clients", *words, "--project", str(folder)], {"HOME": str(tmp_path)})
+        assert done.returncode == 1 and "not UTF-8" in done.stderr and not done.stdout, done
+        assert os.listdir(folder) == ["project.godot"] and sorted(os.listdir(tmp_path)) == [folder.name]
 
 
 def test_I8_the_project_is_the_one_around(tmp_path):
@@ -466,6 +535,7 @@ def test_I8_stale_entries_are_found_and_mended(tmp_path):
              ({"command": TETHER, "args": ["mcp", "--project", mine + "-old"]}, "project is gone"),
              ({"command": TETHER, "args": ["mcp", "--project", his]}, "for another project"),
              ({"command": TETHER, "args": ["mcp", "--project", mine, "--http-port", "8500"]}, "port 8500"),
+             ({"command": TETHER, "args": ["mcp", "--project", mine, "--ws-port", "9600"]}, "port 9600, and here it is 9500"),
              ({"disabled": True}, "neither a command nor an address")]
     assert doctor(case) == {}
     for entry, why in stale:
@@ -475,6 +545,8 @@ def test_I8_stale_entries_are_found_and_mended(tmp_path):
         assert not found["ok"] and why in found["text"] and "`tether clients add cursor`" in found["advice"], found
         assert why in case.told("show", "cursor")[0]["stale"] and "stale: " in case.cli("list").stdout
         assert case.after == before
+        assert not ("command" in entry or "url" in entry) or ", stale: " in case.cli("show", "cursor").stdout
+        assert "connected: ," not in case.cli("show", "cursor").stdout
         assert case.add()[0]["changed"]
         assert doctor(case)["Cursor"]["ok"] and case.told("show", "cursor")[0]["stale"] is None
     put(case, {"url": "x"})
@@ -519,6 +591,52 @@ def test_I8_mode_and_links(tmp_path):
     assert os.path.islink(dangling.path) and dangling.first["ok"]
     check_values(dangling)
     assert not loop.first["ok"] and os.readlink(loop.path) == ".mcp.json"
+
+
+def test_I8_what_is_read_only_stays(tmp_path):
+    case = Case(str(tmp_path), "cursor", b'{"x": 1}', mode=0o444)
+    run_all([case])
+    check_untouched(case)
+    assert "is read-only" in case.first["message"] and case.told("remove", "cursor")[1] == 0  # nothing to be changed
+    os.chmod(case.path, 0o644)
+
+
+def test_I8_a_file_keeps_its_owner_or_stays():
+    """Whoever may write to another user's file, and to its folder, would else shut that one out."""
+    if IS_WINDOWS or os.geteuid() != 0:
+        pytest.skip("only root can be two other users")
+    me, other = take_users(2)
+    me.rights["extra_groups"] = [other.uid]
+    with tempfile.TemporaryDirectory(prefix="tether-clients-") as folder:  # where others may go
+        os.chmod(folder, 0o755)
+        program = shutil.copy(TETHER, folder)
+        case = Case(folder + "/case", "claude-code", b'{"x": 1}', mode=0o660)
+        os.chmod(case.project, 0o777)
+        os.chown(case.path, other.uid, other.uid)
+        done = run([program, "clients", "add", "claude-code", "--project", case.project], case.env, **me.rights)
+        assert done.status == 1 and "was not changed" in done.output, done.output
+        assert case.after == case.before and sorted(os.listdir(case.project)) == [".mcp.json", "project.godot"]
+        assert (os.stat(case.path).st_uid, os.stat(case.path).st_gid) == (other.uid, other.uid)
+        assert run([program, "clients", "add", "claude-code", "--project", case.project], case.env).status == 0
+        assert (os.stat(case.path).st_uid, os.stat(case.path).st_gid) == (other.uid, other.uid)
+    for user in (me, other):
+        user.claim.close()
+
+
+def test_I8_what_cannot_be_looked_at_is_not_taken_for_nothing(tmp_path):
+    case = Case(str(tmp_path), "cursor")
+    os.symlink(".cursor", case.project + "/.cursor")
+    assert "it cannot be told whether" in (case.told("show", "cursor")[0]["problem"] or "")
+    run_all([case])
+    assert not case.first["ok"] and os.path.islink(case.project + "/.cursor")
+
+
+def test_I8_a_long_path_is_told_whole_or_cut_between_letters(tmp_path):
+    """The doctor's finding is not lost for it."""
+    case = Case(str(tmp_path), "cursor")
+    for before in ("", "a", "aa"):
+        put(case, {"command": "/" + before + "日" * 300, "args": []})
+        assert "launcher is gone" in doctor(case)["Cursor"]["text"]
 
 
 def test_I8_nothing_is_written_if_nothing_changes(tmp_path):

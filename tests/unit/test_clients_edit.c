@@ -1,11 +1,15 @@
 /* I8: setting and removing values in texts of JSON with comments and of TOML: what is not ours
  * stays byte for byte, however the text was written, or it is refused. */
+#include "clients/file.h"
 #include "clients/jsonc.h"
 #include "clients/toml.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <uv.h>
 
 #include "unit.h"
 
@@ -216,6 +220,64 @@ static void test_toml_fuzzed(void **state) {
     assert_in_range(changed, 5000, 19999);
 }
 
+/* ---- files ---- */
+
+static void write_file(const char *place, const char *text) {
+    FILE *file = fopen(place, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_holds(const char *place, const char *text) {
+    char room[64] = "";
+    FILE *file = fopen(place, "r");
+    assert_non_null(file);
+    assert_in_range(fread(room, 1, sizeof room - 1, file), 0, sizeof room - 1);
+    fclose(file);
+    assert_string_equal(room, text);
+}
+
+/* What another program writes between our reading and our writing stays, be it a change, the file's
+ * end, or its beginning. */
+static void test_a_file_that_others_change_meanwhile(void **state) {
+    static const struct {
+        const char *before, *meanwhile;
+    } cases[] = {
+        {"{}", "{\"x\":1}"}, {"{}", "[]"}, {"{}", NULL}, {NULL, "{}"}, {"{}", "\xef\xbb\xbf{}"}};
+    char folder[] = "/tmp/tether-unit-XXXXXX", place[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(place, sizeof place, "%s/file", folder);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct client_file file;
+        struct buffer text = {0};
+        struct error err = {0};
+        buffer_add_literal(&text, "{\"ours\":1}");
+        if (cases[i].before)
+            write_file(place, cases[i].before);
+        assert_int_equal(client_file_read(&file, place, &err), 0);
+        if (cases[i].meanwhile)
+            write_file(place, cases[i].meanwhile);
+        else
+            assert_int_equal(unlink(place), 0);
+        assert_int_equal(client_file_replace(&file, &text, &err), UV_EAGAIN);
+        assert_non_null(strstr(err.message, "another program"));
+        if (cases[i].meanwhile)
+            assert_holds(place, cases[i].meanwhile);
+        else
+            assert_int_equal(access(place, F_OK), -1);
+        client_file_finish(&file);
+        assert_int_equal(client_file_read(&file, place, &err), 0);
+        assert_int_equal(client_file_replace(&file, &text, &err), 0);
+        assert_holds(place, file.has_mark ? "\xef\xbb\xbf{\"ours\":1}" : "{\"ours\":1}");
+        client_file_finish(&file);
+        buffer_finish(&text);
+        assert_int_equal(unlink(place), 0);
+    }
+    assert_int_equal(rmdir(folder), 0); /* nothing else is left in it */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         UNIT_TEST(test_json_set_and_removed_is_as_before),
@@ -225,6 +287,7 @@ int main(void) {
         UNIT_TEST(test_toml_set_and_removed_is_as_before),
         UNIT_TEST(test_toml_that_is_refused),
         UNIT_TEST(test_toml_fuzzed),
+        UNIT_TEST(test_a_file_that_others_change_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

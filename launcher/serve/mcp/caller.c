@@ -23,6 +23,13 @@ static int hex(char c) {
                                   : -1;
 }
 
+/* What is no text becomes one that nothing is called by: who says something, if only nonsense, is
+ * not served as if nothing had been said. */
+static json_t *text_of(const struct buffer *bytes) {
+    bool good = !memchr(bytes->data, 0, bytes->length) && utf8_is_valid(bytes->data, bytes->length);
+    return good ? json_stringn(bytes->data, bytes->length) : json_string("\xef\xbf\xbd");
+}
+
 static json_t *decode(const char *text, size_t length, bool is_query) {
     struct buffer out = {0};
     json_t *value;
@@ -35,7 +42,7 @@ static json_t *decode(const char *text, size_t length, bool is_query) {
                               : is_query && text[i] == '+' ? ' '
                                                            : text[i]);
     }
-    value = out.failed || !out.data ? NULL : json_stringn(out.data, out.length);
+    value = out.failed || !out.data ? NULL : text_of(&out);
     buffer_finish(&out);
     return value;
 }
@@ -59,13 +66,9 @@ json_t *caller_read(const char *query) {
 
 /* ---- paths ---- */
 
-static bool is_separator(char c) {
-    return c == '/' || c == '\\';
-}
-
 static size_t path_length(const char *path) {
     size_t length = strlen(path);
-    while (length > 1 && is_separator(path[length - 1]))
+    while (length > 1 && os_is_separator(path[length - 1]))
         length--;
     return length;
 }
@@ -75,16 +78,16 @@ static size_t path_length(const char *path) {
 static bool is_within(const char *inner, const char *outer) {
     size_t length = path_length(outer);
     bool caseless = outer[0] && outer[1] == ':';
-    if (path_length(inner) < length)
+    if (length == 0 || path_length(inner) < length)
         return false;
     for (size_t i = 0; i < length; i++) {
-        bool same = is_separator(inner[i]) ? is_separator(outer[i])
-                    : caseless             ? caseless_equal_n(inner + i, outer + i, 1)
-                                           : inner[i] == outer[i];
+        bool same = os_is_separator(inner[i]) ? os_is_separator(outer[i])
+                    : caseless                ? caseless_equal_n(inner + i, outer + i, 1)
+                                              : inner[i] == outer[i];
         if (!same)
             return false;
     }
-    return !inner[length] || is_separator(inner[length]) || is_separator(inner[length - 1]);
+    return !inner[length] || os_is_separator(inner[length]) || os_is_separator(inner[length - 1]);
 }
 
 static bool is_same_path(const char *a, const char *b) {
