@@ -61,7 +61,7 @@ struct serve {
     uv_pipe_t input;
     uv_timer_t drain_timer;
     struct deadlines deadlines;
-    struct deadline_class call_time, silent_time, alive_time, parked_time, over_time;
+    struct deadline_class call_time, silent_time, alive_time, parked_time, over_time, wait_time;
     struct http_server http;
     struct editor_socket_server editor_sockets;
     struct os_identity self;

@@ -460,8 +460,6 @@ def in_project(tmp_path, name, here=""):
 @pytest.mark.parametrize("name", ["ga*me", "my.project.godot", "a project.godot"])
 def test_I8_a_folder_may_be_called_anything(tmp_path, name):
     """And is not taken for another one beside it."""
-    if IS_WINDOWS:
-        pytest.skip("a shell finds the folder")
     for other in ("game", "ga"):
         in_project(tmp_path, other.encode())
     done, file = in_project(tmp_path, name.encode())
@@ -469,8 +467,6 @@ def test_I8_a_folder_may_be_called_anything(tmp_path, name):
 
 
 def test_I8_a_backslash_is_part_of_a_name(tmp_path):
-    if IS_WINDOWS:
-        pytest.skip("there it is none")
     in_project(tmp_path, b"ga")
     os.makedirs(tmp_path / "ga\\me" / "scenes")
     done = run_apart(["sh", "-c", "cd '%s' && exec '%s' clients list --json" % (tmp_path / "ga\\me" / "scenes", TETHER)])
@@ -479,8 +475,6 @@ def test_I8_a_backslash_is_part_of_a_name(tmp_path):
 
 def test_I8_a_name_that_is_no_text_is_refused(tmp_path):
     """An entry that leaves it out would be for any project."""
-    if IS_WINDOWS:
-        pytest.skip("there are no such names")
     for words in (["list"], ["add", "cursor"], ["add", "windsurf"]):
         folder = tmp_path / os.fsdecode(b"\xe9t\xe9")
         folder.mkdir(exist_ok=True)
@@ -603,7 +597,7 @@ def test_I8_what_is_read_only_stays(tmp_path):
 
 def test_I8_a_file_keeps_its_owner_or_stays():
     """Whoever may write to another user's file, and to its folder, would else shut that one out."""
-    if IS_WINDOWS or os.geteuid() != 0:
+    if os.geteuid() != 0:
         pytest.skip("only root can be two other users")
     me, other = take_users(2)
     me.rights["extra_groups"] = [other.uid]

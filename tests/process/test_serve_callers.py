@@ -184,6 +184,28 @@ def test_I6_a_query_that_is_nonsense_means_nothing(server):
                 assert http.answer().status == 200, query
 
 
+@both
+@pytest.mark.parametrize("nonsense", ["\0", "\0read", "\udcff", "core,\udcff"])
+def test_I6_who_says_nonsense_is_not_served_as_if_he_had_said_nothing(server, era, nonsense):
+    """Neither by another project's editor, nor with more tools than he wanted."""
+    said = {"project": nonsense}, {"tools": nonsense}
+    with server.editor(project="a", tools=("one", "four"), profiles=PROFILES) as a:
+        for query in said:
+            client = Caller(server, era)
+            client.path = "/mcp?" + urllib.parse.urlencode(query, errors="surrogateescape")
+            refused = client.call("four")
+            assert refused["isError"] and a.is_silent(), (query, refused)
+            assert "tools" not in query or "four" not in client.tools()
+
+
+@both
+def test_I6_an_editor_without_a_path_is_near_nothing(server, era):
+    with server.editor(pid=1, project="nowhere", path="") as nowhere, server.editor(pid=2, project="a") as a:
+        a.notify("editor/active")
+        assert a.is_silent() and Caller(server, era, near="/games").served_by(a)
+        assert Caller(server, era, near="x").served_by(a) and nowhere.is_silent()
+
+
 # ---- roots ---------------------------------------------------------------------------------------
 
 class Rooted:

@@ -2,6 +2,7 @@
 that is on its way; sessions outlive the server."""
 import os
 import stat
+import time
 
 import pytest
 
@@ -219,6 +220,22 @@ def test_I1_a_call_does_not_wait_for_ever(ports, era):
             pass
         gone(server)
         assert "Open the project \"Game\"" in text_of(run_of(server, era)("tools/call", {"name": "echo"}))
+
+
+def test_I1_editors_that_come_and_go_do_not_keep_a_call_waiting(ports):
+    """Each of them is a reason to wait, but not for longer than a call may."""
+    with served(ports, wait_ms=1000) as server:
+        with server.editor():
+            pass
+        gone(server)
+        with server.session().begin("tools/call", {"name": "echo"}) as http:
+            began, pid = time.monotonic(), 100
+            while b'"result"' not in http.data:
+                assert time.monotonic() - began < 5, "it waits for as long as others come"
+                pid += 1
+                with server.editor(pid=pid, project="other", tools=None):
+                    http.is_open(0.2)
+            assert http.answer().json["result"]["isError"]
 
 
 def test_I1_what_waits_is_answered_when_the_server_ends(ports):

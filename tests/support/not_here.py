@@ -8,6 +8,7 @@ SOCKET_OUTPUT = "programs of Windows get pipes, not sockets, as their standard o
 LAUNCHER_SCRIPT = "a script of a Unix shell stands in for the launcher, and becomes it, which is no program there"
 SIGNALS = "a signal ends no program of Windows: each end is an exit code"
 NAMES = "names are UTF-16 there: none is without a meaning as text"
+SHELL_NAMES = "stars, backslashes and quotes are in no name there, and no shell of Unix finds the folder"
 SCRIPTS = "scripts have no interpreters, and files no bit for being executed; what counts is the name's ending"
 EXEC = "a program of Windows does not replace itself by another"
 HANDLES = "open files of others are not shown; what is handed down is tested by tests/wine/os_process.c"
@@ -56,6 +57,11 @@ STUB_CHILD = "what a program of Linux starts in the place of one of Windows is i
 NOT_HERE = {
     "mcp/test_real_clients.py": "npm brings them as programs of Linux, which are tried there",
     "process/test_client_files.py::test_I8_mode_and_links": LINKS,
+    "process/test_client_files.py::test_I8_what_cannot_be_looked_at_is_not_taken_for_nothing": LINKS,
+    "process/test_client_files.py::test_I8_a_file_keeps_its_owner_or_stays": USERS,
+    "process/test_client_files.py::test_I8_a_folder_may_be_called_anything": SHELL_NAMES,
+    "process/test_client_files.py::test_I8_a_backslash_is_part_of_a_name": SHELL_NAMES,
+    "process/test_client_files.py::test_I8_a_name_that_is_no_text_is_refused": NAMES,
     "process/test_client_files.py::test_I8_folders_that_cannot_be_written": MODES,
     "process/test_stdio_watch.py::test_K3_whoever_is_killed_nothing_is_left[guard]": GUARD,
     "process/test_stdio_server.py::test_K1_D4_many_processes_leave_nothing_behind": COSTS,

@@ -274,16 +274,17 @@ class Editor:
     """An editor's connection: what the server sends is read when the test asks for it."""
 
     def __init__(self, port, token=TOKEN, pid=4711, start="1", project="Game", tools=("echo",), sync=True,
-                 **lists):
+                 path=None, **lists):
         self.raw = Raw.connect(port)
         self.raw.send(request(port, token=token))
         assert " 101 " in self.raw.head().splitlines()[0]
         self.last = 0
         hello = self.request("editor/hello", {"protocol": 1, "pid": pid, "start": start, "project": project,
-                                              "path": "/games/" + project, "godot": "4.6", "version": "0"})
+                                              "path": "/games/" + project if path is None else path, "godot": "4.6", "version": "0"})
         self.id = hello["result"]["editor"]
         self.hello = hello["result"]
-        self.notify("editor/register", dict({"tools": [tool(name) for name in tools]}, **lists))
+        if tools is not None:  # else it has not come so far
+            self.notify("editor/register", dict({"tools": [tool(name) for name in tools]}, **lists))
         if sync:
             self.request("tests/sync", {})  # all before this has been dealt with
 

@@ -369,6 +369,7 @@ static void tell_editor(struct call *call, struct editor *editor) {
 static void wait_for_editor(struct call *call) {
     if (call->progress_token)
         say_alive(call, "Waiting for the Godot editor, which is on its way.");
+    deadline_start(&call->due, &call->serve->wait_time);
     expect_waiting(call->serve);
 }
 
@@ -384,8 +385,10 @@ void calls_go_on(struct serve *serve) {
         if (call->editor)
             continue;
         editor = caller_editor(serve, call->session, call->said);
-        if (is_ready(editor))
-            tell_editor(call, editor);
+        if (!is_ready(editor))
+            continue;
+        deadline_start(&call->due, &serve->call_time);
+        tell_editor(call, editor);
     }
 }
 
@@ -396,14 +399,21 @@ bool calls_wait(const struct serve *serve) {
     return false;
 }
 
-void calls_give_up(struct serve *serve) {
+static void give_up(struct call *call) {
     char words[CALLER_WORDS_MAX];
+    caller_explain(call->serve, call->session, call->said, words);
+    call_fail(call, 0, words, NULL);
+}
+
+void call_waited(struct deadline *deadline) {
+    give_up(call_due(deadline));
+}
+
+void calls_give_up(struct serve *serve) {
     for (struct call *call = serve->calls, *next; call; call = next) {
         next = call->next;
-        if (call->editor)
-            continue;
-        caller_explain(serve, call->session, call->said, words);
-        call_fail(call, 0, words, NULL);
+        if (!call->editor)
+            give_up(call);
     }
 }
 

@@ -53,6 +53,9 @@ void call_start(struct mcp_request *request, struct editor *editor);
 /* An editor has something to offer: what waits for it goes there. */
 void calls_go_on(struct serve *serve);
 
+/* One has waited as long as it may. */
+void call_waited(struct deadline *deadline);
+
 /* Whether any waits; and: nothing waits for an editor any longer. */
 bool calls_wait(const struct serve *serve);
 void calls_give_up(struct serve *serve);

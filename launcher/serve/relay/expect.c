@@ -175,6 +175,7 @@ void expect_init(struct serve *serve) {
     all->serve = serve;
     all->sessions = json_object();
     all->wait_ms = serve_interval("TETHER_EDITOR_WAIT_MS", EXPECT_MS);
+    deadlines_add(&serve->deadlines, &serve->wait_time, (uint64_t)all->wait_ms, call_waited);
     uv_timer_init(&serve->loop, &all->timer);
     all->timer.data = all;
     serve->expectation = all;
