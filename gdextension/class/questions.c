@@ -20,7 +20,7 @@ static void name_of(int64_t number, char name[32]) {
 }
 
 /* Emits the signal and takes it away. */
-static void tell(GDExtensionObjectPtr object, int64_t number, json_t *answer) {
+static void tell_answer(GDExtensionObjectPtr object, int64_t number, json_t *answer) {
     struct engine_variant self, arguments[2];
     char name[32];
     name_of(number, name);
@@ -80,10 +80,11 @@ void questions_answer(int64_t number, const json_t *message) {
     const char *why = message_text(json_object_get(message, "error"), "message");
     for (size_t i = 0; i < count; i++) {
         if (questions[i].number == number) {
-            tell(take(i), number,
-                 result ? json_incref(result)
-                        : json_pack("{s:s}", "error",
-                                    why[0] ? why : "Nobody is there any more who could answer."));
+            tell_answer(
+                take(i), number,
+                result ? json_incref(result)
+                       : json_pack("{s:s}", "error",
+                                   why[0] ? why : "Nobody is there any more who could answer."));
             return;
         }
     }
