@@ -367,11 +367,6 @@ def test_K1_each_stateless_request_has_its_own_process():
         assert client.call("no_such_tool")["error"]["code"] == -32602
 
 
-def private_kb(pid):
-    with open("/proc/%d/smaps_rollup" % pid) as file:
-        return sum(int(line.split()[1]) for line in file if line.startswith("Private_"))
-
-
 def wait_count(process, text, count):
     with process.changed:
         while process.output.count(text) < count:
@@ -395,7 +390,7 @@ def test_K1_D4_many_processes_leave_nothing_behind():
             nonlocal ended
             ended += count
             wait_count(server, "the server of a client has ended", ended)
-            return system.open_count(server.pid), len(system.descendants_of(server.pid)), private_kb(server.pid)
+            return system.open_count(server.pid), len(system.descendants_of(server.pid)), on_linux.memory_kb(server.pid)
 
         ended = 0
         cycle(20)  # warm

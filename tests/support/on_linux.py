@@ -247,6 +247,13 @@ def cpu_seconds(pid):
         return sum(int(word) for word in file.read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
 
 
+def memory_kb(pid):
+    """What is a process's own. A page of its program's file is not: that is shared with whoever else runs it, and
+    counts as the process's if nobody does, or, of one just built, as long as it has not reached the disk."""
+    with open("/proc/%d/smaps_rollup" % pid) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("Anonymous:"))
+
+
 def wakeups(pid):
     """How often a process has gone to sleep, and so how often it was woken; not how often another
     has taken its place on the processor."""
