@@ -49,6 +49,7 @@ enum offer_bit {
 struct editor;
 struct stdio_server;
 struct offer;
+struct kept_projects;
 struct expectation;
 struct mcp_session;
 struct call;
@@ -81,7 +82,7 @@ struct serve {
     struct os_dir dir;  /* of the instance; without a path: there is none, and nothing is kept */
     struct offer *kept; /* what is shown while no editor is there: the last one's */
     uint64_t kept_mark; /* of its file */
-    uint64_t at_start[LIST_COUNT]; /* marks of what was kept as we found it */
+    struct kept_projects *projects; /* what those of the last projects have offered */
     struct expectation *expectation;
 
     struct mcp_session *sessions; /* the one used last is the first */

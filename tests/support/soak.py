@@ -32,7 +32,8 @@ CODES = {"launch": (0, 1, 3, 4), "run": (0, 1, 3, 4), "mcp": (0, 1), "stop": (0,
          "status": (0, 1, 5), "sweep": (0, 1), "doctor": (0, 1), "logs": (0, 1, 5)}
 OURS = {"tether", "server-guard"}
 BROKEN = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSYS, signal.SIGTRAP}
-STAY = ["last.json", "launcher.log", "launcher.log.1", "lock", "offer.json", "server.log", "server.log.1", "sessions", "sessions.key"]
+STAY = ["last.json", "launcher.log", "launcher.log.1", "lock", "offer.json", "server.log", "server.log.1", "sessions", "sessions.key",
+        *("offer-%d.json" % i for i in range(16))]
 
 
 class Found(Exception):

@@ -90,8 +90,23 @@ static bool is_within(const char *inner, const char *outer) {
     return !inner[length] || os_is_separator(inner[length]) || os_is_separator(inner[length - 1]);
 }
 
-static bool is_same_path(const char *a, const char *b) {
+bool caller_is_same_path(const char *a, const char *b) {
     return is_within(a, b) && is_within(b, a);
+}
+
+uint64_t caller_path_mark(const char *path) {
+    struct buffer plain = {0};
+    bool caseless = path[0] && path[1] == ':';
+    size_t length = path_length(path);
+    uint64_t mark;
+    for (size_t i = 0; i < length; i++)
+        buffer_add_char(&plain, os_is_separator(path[i]) ? '/'
+                                : caseless && path[i] >= 'A' && path[i] <= 'Z'
+                                    ? (char)(path[i] + 32)
+                                    : path[i]);
+    mark = offer_mark(plain.data, plain.length);
+    buffer_finish(&plain);
+    return mark;
 }
 
 static const char *path_of(const struct editor *editor) {
@@ -104,7 +119,7 @@ static bool is_there(const struct editor *editor) {
 
 static struct editor *at_path(const struct serve *serve, const char *path) {
     for (struct editor *editor = serve->editors; editor; editor = editor->next)
-        if (is_there(editor) && is_same_path(path_of(editor), path))
+        if (is_there(editor) && caller_is_same_path(path_of(editor), path))
             return editor;
     return NULL;
 }
@@ -223,6 +238,19 @@ struct editor *caller_editor(const struct serve *serve, const struct mcp_session
     return editor ? editor : serve->active;
 }
 
+const char *caller_path(const struct serve *serve, const struct mcp_session *session,
+                        const json_t *said) {
+    const char *selection = selection_of(serve, session, said);
+    const char *path = selection ? strchr(selection, '\n') + 1 : rpc_text(said, "project");
+    return path && path[0] ? path : NULL;
+}
+
+const struct offer *caller_offer(const struct serve *serve, const struct mcp_session *session,
+                                 const json_t *said) {
+    return offer_shown(serve, caller_editor(serve, session, said),
+                       caller_path(serve, session, said));
+}
+
 void caller_name(struct mcp_request *request) {
     json_t *name = json_object_get(json_object_get(request->meta, META_CLIENT), "name");
     if (request->session || !json_is_string(name) || json_object_get(request->said, "client"))
@@ -265,14 +293,11 @@ static const char *shown_text(char *out, size_t size, const char *text) {
 /* The project that has to be opened. */
 static void name_project(const struct serve *serve, const struct mcp_session *session,
                          const json_t *said, char *out, size_t size) {
-    const char *selection = selection_of(serve, session, said);
-    const char *wanted = rpc_text(said, "project"), *project, *path;
+    const char *wanted = caller_path(serve, session, said), *project, *path;
     char name[100], place[300];
-    if (selection)
-        wanted = strchr(selection, '\n') + 1;
     project = rpc_text(serve->kept->hello, "project");
     path = rpc_text(serve->kept->hello, "path");
-    if (wanted && wanted[0] && !(path && is_same_path(path, wanted)))
+    if (wanted && !(path && caller_is_same_path(path, wanted)))
         snprintf(out, size, "the project in %s", shown_text(place, sizeof place, wanted));
     else if (project && path)
         snprintf(out, size, "the project \"%s\" (%s)", shown_text(name, sizeof name, project),

@@ -20,6 +20,18 @@ json_t *caller_read(const char *query);
 struct editor *caller_editor(const struct serve *serve, const struct mcp_session *session,
                              const json_t *said);
 
+/* The project that the client has named, by its URL or by what it has selected; NULL: none. */
+const char *caller_path(const struct serve *serve, const struct mcp_session *session,
+                        const json_t *said);
+
+/* What it is shown. */
+const struct offer *caller_offer(const struct serve *serve, const struct mcp_session *session,
+                                 const json_t *said);
+
+/* Whether both lead to the same place, by their names; and a number that is the same then. */
+bool caller_is_same_path(const char *a, const char *b);
+uint64_t caller_path_mark(const char *path);
+
 /* Without a session, and without a name in its URL, a client is known by that of its program: so
  * that what it selected is found, if anybody has selected anything. */
 void caller_name(struct mcp_request *request);

@@ -34,8 +34,7 @@ void mcp_add_capabilities(struct buffer *out, const struct mcp_request *request,
 }
 
 const struct offer *mcp_offer(const struct mcp_request *request) {
-    return offer_shown(request->serve,
-                       caller_editor(request->serve, request->session, request->said));
+    return caller_offer(request->serve, request->session, request->said);
 }
 
 const char *const mcp_capability_names[] = {"sampling", "elicitation", "roots"};
@@ -147,7 +146,8 @@ static void call_tool(struct mcp_request *request) {
     }
     if (!find_editor(request))
         return;
-    offer = offer_shown(request->serve, request->editor);
+    offer = offer_shown(request->serve, request->editor,
+                        caller_path(request->serve, request->session, request->said));
     tool = list_find(offer->lists[LIST_TOOLS], LIST_TOOLS, name);
     if (!can_be_done(request))
         mcp_reply_result(request, tool_failure("%s", why_not(request, words)));

@@ -103,7 +103,6 @@ static struct mcp_session *insert(struct serve *serve, const uint8_t bytes[SESSI
     session->capabilities = bytes[1] & ((1U << MCP_CAPABILITY_BITS) - 1);
     session->promised = bytes[1] >> MCP_CAPABILITY_BITS;
     session->log_level = 1;
-    memcpy(session->seen, serve->at_start, sizeof session->seen);
     put_first(session);
     serve->session_count++;
     return session;
@@ -209,6 +208,11 @@ void sessions_finish(struct serve *serve) {
 /* ---- what its client knows ---- */
 
 void session_note(struct mcp_session *session, json_t *said) {
+    if (!session->noted) /* of what an earlier server has told it */
+        memcpy(session->seen,
+               kept_at_start(session->serve, caller_path(session->serve, session, said)),
+               sizeof session->seen);
+    session->noted = true;
     if (session->said == said)
         return;
     json_decref(session->said);
@@ -216,7 +220,7 @@ void session_note(struct mcp_session *session, json_t *said) {
 }
 
 static const struct offer *shown(const struct mcp_session *session) {
-    return offer_shown(session->serve, caller_editor(session->serve, session, session->said));
+    return caller_offer(session->serve, session, session->said);
 }
 
 void session_see(struct mcp_session *session) {

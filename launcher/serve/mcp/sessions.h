@@ -20,6 +20,7 @@ struct mcp_session {
     unsigned promised;     /* offers that its client was told of; it hears of no others */
     struct buffer context; /* what editors are told of its client, as JSON */
     json_t *said;          /* in the URL of its requests, or NULL */
+    bool noted;            /* what that is has been told */
     char *selected;        /* an editor (caller.c), or NULL */
     json_t *roots;         /* folders that its client works in; NULL: it has not said */
     uint64_t

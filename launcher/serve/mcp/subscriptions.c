@@ -82,7 +82,7 @@ static json_t *agreed_filter(const struct listener *listener) {
 
 static void tell_changes(struct listener *listener) {
     struct serve *serve = listener->serve;
-    const struct offer *offer = offer_shown(serve, caller_editor(serve, NULL, listener->said));
+    const struct offer *offer = caller_offer(serve, NULL, listener->said);
     uint64_t seen[LIST_COUNT];
     memcpy(seen, listener->seen, sizeof seen);
     memcpy(listener->seen, offer->marks, sizeof listener->seen);
@@ -108,7 +108,9 @@ void listen_start(struct mcp_request *request) {
     listener->id = json_incref(request->message.id);
     listener->uris = json_object();
     listener->said = json_incref(request->said);
-    memcpy(listener->seen, request->serve->at_start, sizeof listener->seen);
+    memcpy(listener->seen,
+           kept_at_start(request->serve, caller_path(request->serve, NULL, request->said)),
+           sizeof listener->seen);
     listener->next = request->serve->listeners;
     request->serve->listeners = listener;
     read_filter(listener, wanted);

@@ -210,6 +210,7 @@ void editor_register(struct editor *editor, const json_t *params) {
         return;
     if (editor == editor->serve->active)
         kept_set(editor->serve, editor->offer);
+    kept_note(editor->serve, editor->offer);
     listen_lists_changed(editor->serve);
     calls_go_on(editor->serve);
 }
@@ -297,6 +298,7 @@ static void forget(struct editor *editor) {
     while (*at != editor)
         at = &(*at)->next;
     *at = editor->next;
+    offer_forget_values(editor->offer); /* it may be kept, as text */
     offer_drop(editor->offer);
     json_decref(editor->hello);
     free(editor);

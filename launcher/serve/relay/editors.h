@@ -114,8 +114,10 @@ json_t *offer_tools(const struct offer *offer);
 /* The same as the parameters of a registration. */
 json_t *offer_json(const struct offer *offer);
 
-/* What clients of this editor (NULL: of none) are shown: its own offer, once it has made one. */
-const struct offer *offer_shown(const struct serve *serve, const struct editor *editor);
+/* What clients of this editor (NULL: of none) are shown that have named the project there (NULL:
+ * none): its own offer, once it has made one; until then what was kept. */
+const struct offer *offer_shown(const struct serve *serve, const struct editor *editor,
+                                const char *path);
 
 /* Whether clients are told of this list by itself, and it is another than they have seen. */
 bool list_has_changed(const struct offer *offer, const uint64_t seen[LIST_COUNT],
@@ -133,6 +135,17 @@ void kept_finish(struct serve *serve);
 
 /* From now on this is what is shown while no editor is there, also by the next server. */
 void kept_set(struct serve *serve, struct offer *offer);
+
+/* The same to those who name its project, whichever editor was the last. */
+void kept_note(struct serve *serve, struct offer *offer);
+
+/* What is shown to who has named the project there while it has no editor. If it has never had one
+ * that is what is shipped: what another project's plugins offer is not for it. `path` NULL: to who
+ * has named none; the next editor may be of the project in `next`, or that is NULL, too. */
+const struct offer *kept_shown(const struct serve *serve, const char *path, const char *next);
+
+/* Marks of the lists that were shown there when the server began. */
+const uint64_t *kept_at_start(const struct serve *serve, const char *path);
 
 /* The secret by which sessions are known that began with an earlier server. */
 bool kept_secret(struct serve *serve, uint8_t secret[32]);

@@ -59,8 +59,11 @@ void offer_drop(struct offer *offer) {
     free(offer);
 }
 
-const struct offer *offer_shown(const struct serve *serve, const struct editor *editor) {
-    return editor && editor->offer->is_known ? editor->offer : serve->kept;
+const struct offer *offer_shown(const struct serve *serve, const struct editor *editor,
+                                const char *path) {
+    if (editor && editor->offer->is_known)
+        return editor->offer;
+    return kept_shown(serve, path, editor ? rpc_text(editor->hello, "path") : NULL);
 }
 
 /* ---- writing ---- */
