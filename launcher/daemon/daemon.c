@@ -564,7 +564,9 @@ static void begin(struct daemon *daemon) {
 
 /* ---- ending ---- */
 
+/* The record goes before the connections: whoever sees those closed finds none. */
 static void finish_handles(struct daemon *daemon) {
+    records_remove_all(&daemon->dir, &daemon->self);
     uv_close((uv_handle_t *)&daemon->timer, NULL);
     uv_close((uv_handle_t *)&daemon->state_timer, NULL);
     uv_close((uv_handle_t *)&daemon->owner_timer, NULL);
@@ -575,7 +577,6 @@ static void finish_handles(struct daemon *daemon) {
     ready_finish(&daemon->ready);
     supervisor_finish(&daemon->supervisor);
     place_finish(daemon);
-    records_remove_all(&daemon->dir, &daemon->self);
 }
 
 /* As long as it starts; there is no server yet. */
