@@ -64,7 +64,10 @@ int client_files_init(struct client_files *files, const struct options *options,
     if (options->project) {
         project_folder(options->project, files->project);
         if (!project_is_at(files->project))
-            return error_set(err, UV_ENOENT, "there is no project.godot in %s", options->project);
+            return error_set(err, UV_ENOENT,
+                             "there is no project.godot in %s; --project takes the folder of a "
+                             "Godot project",
+                             options->project);
     } else {
         found = project_near(files->project);
     }
