@@ -1,4 +1,4 @@
-"""J1 to J3: the tools about the running game, in a real editor with a real game, both without a window."""
+"""J1, J2 and J3: the tools about the running game, in a real editor with a real game, both without a window."""
 import os
 import re
 

@@ -1,4 +1,4 @@
-"""A server lives as long as its owner and those who use it, and ends in order after them."""
+"""A server lives as long as its owner and those who use it, and ends in order after them (A14: whom it has is in its environment)."""
 import json
 import os
 import re
