@@ -247,6 +247,7 @@ windows_programs() {
 # The tests in these folders against the programs of Windows.
 run_on_windows() {
     look_for_windows_engine
+    quicken_windows_engine
     TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest "$@"
 }
 

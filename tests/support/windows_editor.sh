@@ -45,6 +45,33 @@ unpack_windows_engine() {
     WINDOWS_ENGINE=$folder/godot.exe
 }
 
+# Sets WINDOWS_ENGINE to what tests run under Wine: the same editor with another heap (quick_heap.c tells why).
+# One that does not have its memory from the old C library of Windows stays as it is.
+quicken_windows_engine() {
+    local from=$WINDOWS_ENGINE folder=$BUILD/windows-editor.quick heap=$ROOT/tests/support/quick_heap.c
+    if [ -n "$from" ] && x86_64-w64-mingw32-objdump -p "$from" | grep -q 'DLL Name: msvcrt.dll'; then
+        WINDOWS_ENGINE=$folder/godot.exe
+        [ "$WINDOWS_ENGINE" -nt "$from" ] && [ "$WINDOWS_ENGINE" -nt "$heap" ] || make_quick_windows_engine
+    fi
+}
+
+# The new library has a name as long as that of the old one, which is replaced where it is imported.
+make_quick_windows_engine() {
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    x86_64-w64-mingw32-objdump -p "$from" | awk '
+        BEGIN { print "EXPORTS" }
+        /DLL Name:/ { is_wanted = $3 == "msvcrt.dll" }
+        is_wanted && /^\t[0-9a-f]+\t/ {
+            from = $3 ~ /^(malloc|calloc|realloc|free|_strdup)$/ ? "quick_" substr($3, 1 + ($3 ~ /^_/)) : "msvcrt." $3
+            print $3, "=", from
+        }' >"$folder/memory.def"
+    x86_64-w64-mingw32-gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -static-libgcc \
+        -o "$folder/memory.dll" "$heap" "$folder/memory.def"
+    LC_ALL=C sed 's/msvcrt\.dll\x00/memory.dll\x00/' "$from" >"$folder/godot.exe.new"
+    mv "$folder/godot.exe.new" "$folder/godot.exe"
+}
+
 find_windows_engine() {
     look_for_windows_engine
     [ -z "$WINDOWS_ENGINE" ] || return 0
