@@ -10,8 +10,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "support"))
 import harness  # noqa: E402
 import not_here  # noqa: E402
 
-OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0, "not here": 0}
+OUTCOMES = {"passed": 0, "failed": 0, "skipped": 0}
 SKIPS = []
+NOT_HERE = []  # the reason for each test that is not run on Windows
 NO_EDITOR = "there is no Godot editor for Windows: `./dev engine windows` makes one, or set GODOT_WINDOWS"
 
 
@@ -23,9 +24,9 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     if harness.IS_WINDOWS:
-        before = len(items)
-        items[:] = [item for item in items if not not_here.is_meant(item.nodeid)]
-        OUTCOMES["not here"] = before - len(items)
+        reasons = {item.nodeid: not_here.reason(item.nodeid) for item in items}
+        NOT_HERE.extend(filter(None, reasons.values()))
+        items[:] = [item for item in items if not reasons[item.nodeid]]
         for item in items:
             if item.nodeid.startswith("engine/") and not harness.system.ENGINE:
                 item.add_marker(pytest.mark.skip(reason=NO_EDITOR))
@@ -35,7 +36,11 @@ def pytest_sessionstart():
     # Who starts us with nohup has it ignored, and so had all that we start.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     harness.become_subreaper()
-    harness.system.prepare()
+
+
+def pytest_collection_finish(session):
+    if session.items:
+        harness.system.prepare()
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -59,7 +64,9 @@ def pytest_sessionfinish():
     path = os.environ.get("TETHER_TEST_COUNTS")
     if path:
         with open(path, "w") as file:
-            file.write("%(passed)d %(failed)d %(skipped)d %(not here)d\n" % OUTCOMES)
+            file.write("%(passed)d %(failed)d %(skipped)d\n" % OUTCOMES)
+        with open(path + ".not-here", "w") as file:
+            file.writelines(why + "\n" for why in NOT_HERE)
     path = os.environ.get("TETHER_TEST_SKIPS")
     if path:
         with open(path, "a") as file:

@@ -124,8 +124,10 @@ run_pytest_file() {
     else
         cat "$log" >&2
     fi
-    [ -s "$LANES_LOGS/counts/${file//\//-}" ] ||
-        echo 0 1 0 >"$LANES_LOGS/counts/${file//\//-}" # it did not even start
+    [ -s "$LANES_LOGS/counts/${file//\//-}" ] || { # it did not even start
+        echo 0 1 0 >"$LANES_LOGS/counts/${file//\//-}"
+        : >"$LANES_LOGS/counts/${file//\//-}.not-here"
+    }
 }
 
 # The files of tests in these folders, in the order in which they are begun: the largest first.
@@ -165,7 +167,7 @@ run_pytest() {
     done
     wait "${lanes[@]}"
     # shellcheck disable=SC2046 # three numbers
-    count $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$LANES_LOGS"/counts/*)
+    count $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$LANES_LOGS"/counts/*.py)
 }
 
 # They wait for something, most of the time.
@@ -226,18 +228,19 @@ with_wine() {
         WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
 }
 
-# The tests of Windows itself, and those of launcher and server, which are the same there.
+# The tests of Windows itself, and those of the other areas, which are the same there. They wait a lot.
 area_windows() {
+    local LANES=4
     beside windows_programs
     run_pytest wine
-    run_on_windows windows
+    run_on_windows windows process mcp engine
+    say_how_many_are_the_same
     count_beside
-    run_the_same process mcp
 }
 
 windows_programs() {
     local program
-    with_wine /usr/lib/wine/wine64 wineboot --init >"$BUILD/logs/wineboot.log" 2>&1
+    "$PYTHON" "$ROOT/tests/support/wine_prefix.py" "$BUILD/wine"
     for program in "$BUILD"/windows.x86_64/tests/wine/*.exe; do
         run_tap with_wine /usr/lib/wine/wine64 "$program"
     done
@@ -251,23 +254,18 @@ run_on_windows() {
     TETHER_SYSTEM=windows TETHER_ENGINE_WINDOWS=$WINDOWS_ENGINE run_pytest "$@"
 }
 
-# Tests of other areas, run on Windows, and how many of them are not. They wait even more there.
-run_the_same() {
-    local LANES=5
-    run_on_windows "$@"
-    cat "$LANES_LOGS"/counts/* | awk '
-        { same += $1; left += $2 + $3; not_here += $4 }
+# And why the others are not: the reasons in tests/support/not_here.py, with how many tests each is of.
+say_how_many_are_the_same() {
+    local counts=("$LANES_LOGS"/counts/{process,mcp,engine}-*.py)
+    cat "${counts[@]/%/.not-here}" | sort | uniq -c | sort -rn >"$BUILD/logs/not-here"
+    cat "${counts[@]}" | awk -v not_here="$(awk '{ all += $1 } END { print all + 0 }' "$BUILD/logs/not-here")" '
+        { same += $1; left += $2 + $3 }
         END {
             printf "windows: %d of %d the same, %d not applicable", same, same + left + not_here, not_here
             if (left) printf ", %d failed or skipped", left
             printf "\n"
         }'
-}
-
-# All of them, those of the editor included, for which all tests have no time; and which are not run there.
-area_same() {
-    run_the_same process mcp engine
-    "$PYTHON" "$ROOT/tests/support/not_here.py"
+    sed 's/^/  not on Windows:/' "$BUILD/logs/not-here"
 }
 
 # ---- other systems -------------------------------------------------------------------------------
@@ -391,7 +389,7 @@ area_lint() {
 is_area() {
     local area
     # shellcheck disable=SC2153 # set by dev
-    for area in "${AREAS[@]}" "${MORE_AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
+    for area in "${AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
     return 1
 }
 
@@ -409,7 +407,7 @@ tools_for() {
         [ -z "$WINDOWS_ENGINE" ] || tools+=("${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}")
         ;;
     farm) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_FARM[@]}" "${TOOLS_STATIC[@]}") ;;
-    windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}") ;;
+    windows) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}") ;;
     arm64) [ -n "$(why_no_arm64)" ] || tools+=("${TOOLS_ARM64[@]}" "${TOOLS_ZIG[@]}" "${TOOLS_STATIC[@]}") ;;
     esac
 }
@@ -422,18 +420,18 @@ fetch_for() {
             if zig_comes_for_this_machine; then with_cache_lock zig fetch_zig; fi
             ;;
         esac
-        case $area in process | windows | same) with_cache_lock nginx fetch_nginx ;; esac
-        case $area in mcp | windows | same) with_cache_lock node fetch_node_packages ;; esac
-        case $area in mcp | windows | same) with_cache_lock strangers fetch_strangers ;; esac
+        case $area in process | windows) with_cache_lock nginx fetch_nginx ;; esac
+        case $area in mcp | windows) with_cache_lock node fetch_node_packages ;; esac
+        case $area in mcp | windows) with_cache_lock strangers fetch_strangers ;; esac
         if [ "$area" = mcp ]; then with_cache_lock real-clients fetch_real_clients; fi
-        case $area in windows | same) with_cache_lock windows-node fetch_windows_node ;; esac
+        case $area in windows) with_cache_lock windows-node fetch_windows_node ;; esac
     done
 }
 
 build_for() {
     local options
     case $1 in
-    windows | same) cmd_build platform=windows ;;
+    windows) cmd_build platform=windows ;;
     package) [ -z "$WINDOWS_ENGINE" ] || cmd_build platform=windows ;;
     arm64) prepare_arm64 ;;
     farm)
@@ -446,7 +444,7 @@ build_for() {
 prepare_areas() {
     local area tools=("${TOOLS_BUILD[@]}")
     for area in "$@"; do
-        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]} ${MORE_AREAS[*]}"
+        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
         tools_for "$area"
     done
     need "${tools[@]}"

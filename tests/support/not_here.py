@@ -1,6 +1,6 @@
 """The tests that are not run against the programs of Windows, each with the reason: the one list of them.
 
-A name is that of a folder, a file, a test in a file, or one of its variants, where * stands for anything. What
+A name is that of a file, a test in a file, or one of its variants, where * stands for anything. What
 Windows does in another form is tested by tests/wine."""
 import re
 
@@ -228,14 +228,11 @@ NOT_HERE = {
     "process/test_owner.py::test_A8_owner_whose_program_is_replaced_is_the_same": EXEC,
 }
 
-def is_meant(nodeid):
-    """Whether a test is one of those."""
+def reason(nodeid):
+    """Why a test is not run there; None if it is."""
     whole = nodeid.split("[")[0]
-    meant = (nodeid, whole, whole.split("::")[0], whole.split("/")[0])
-    return any(name in NOT_HERE for name in meant) or any(
-        re.fullmatch(re.escape(name).replace(r"\*", ".*"), nodeid) for name in NOT_HERE if "*" in name)
-
-
-if __name__ == "__main__":
-    for name, why in NOT_HERE.items():
-        print("not on Windows: %s: %s" % (name, why))
+    for name in (nodeid, whole, whole.split("::")[0]):
+        if name in NOT_HERE:
+            return NOT_HERE[name]
+    return next((why for name, why in NOT_HERE.items()
+                 if "*" in name and re.fullmatch(re.escape(name).replace(r"\*", ".*"), nodeid)), None)

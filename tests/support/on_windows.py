@@ -19,13 +19,13 @@ import time
 
 import network
 import on_linux
+import wine_prefix
 from on_linux import describe
 from stand_in import StandIns
+from wine_prefix import ENVIRONMENT, WINE
 
 BUILD = os.environ["TETHER_BUILD"]
 BUILT = os.path.join(BUILD, "windows.x86_64")
-WINE = "/usr/lib/wine/wine64"
-WINESERVER = "/usr/lib/wine/wineserver64"
 # It was built without navigation, and says so at each start.
 ENGINE_NOISE = ("WARNING: Failed to initialize NavigationServer",)
 LIBRARY, LAUNCHER = "libtether.windows.editor.x86_64.dll", "tether.windows.x86_64.exe"
@@ -42,8 +42,6 @@ CANNOT_START = dict.fromkeys(("missing", "not in PATH", "directory", "below a fi
 CANNOT_START["rubbish"] = "inappropriate file type or format"
 SLOWNESS = 20  # how much less of a thing is enough
 WHY_FULL = ""  # to the C library /dev/full is a console, which it writes to at once; why that failed is lost
-ENVIRONMENT = {"WINEDEBUG": "-all", "DISPLAY": "", "LC_ALL": "C.UTF-8",
-               "WINEDLLOVERRIDES": "mscoree,mshtml,winedbg.exe="}
 ACTS = {signal.SIGKILL: "kill", signal.SIGSTOP: "suspend", signal.SIGCONT: "resume", signal.SIGTERM: "interrupt",
         signal.SIGINT: "interrupt"}
 STAYING = (["run"], ["mcp"], ["serve"], ["parent"])  # those that a person starts in a console
@@ -103,18 +101,12 @@ def end_unborn(pids):
 
 
 class _Host:
-    """In a prefix of its own. Without a screen windows exist all the same, although nobody sees them."""
+    """In a prefix of its own."""
 
     def __init__(self, prefix, screen=""):
         self.env = {**os.environ, **ENVIRONMENT, "WINEPREFIX": prefix, "DISPLAY": screen, "LIBGL_ALWAYS_SOFTWARE": "1"}
-        os.makedirs(prefix, exist_ok=True)
-        if not os.path.exists(os.path.join(prefix, "system.reg")):
-            self._call(WINE, "wineboot", "--init")
-            # The desktop asks for it once, when it is made.
-            self._call(WINE, "reg", "add", r"HKCU\Software\Wine\Drivers", "/v", "Graphics", "/d",
-                       "x11" if screen else "null", "/f")
-            self._call(WINESERVER, "-k")
-            self._call(WINESERVER, "-w")  # it writes system.reg at its end
+        self.prefix = prefix
+        wine_prefix.make(prefix, bool(screen))
         self.began_with = dict(os.environ)
         self.process = subprocess.Popen([WINE, HOST], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL)
@@ -123,10 +115,6 @@ class _Host:
         pid, start, self.user = self.ask("self").split()
         self.identity = {"pid": int(pid), "start": start}
         self.stand_ins = StandIns(_translate, environment_of(int(pid), self))
-
-    def _call(self, *argv):
-        subprocess.run(argv, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=False, timeout=180)
 
     def request(self, *words):
         connection = socket.create_connection(("127.0.0.1", self.port))
@@ -143,8 +131,7 @@ class _Host:
         self.process.stdin.close()
         self.process.wait(60)
         self.process.stdout.close()
-        self._call(WINESERVER, "-k")
-        self._call(WINESERVER, "-w")
+        wine_prefix.end(self.prefix)
         _hosts.remove(self)
 
 

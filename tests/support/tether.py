@@ -151,6 +151,8 @@ class Instance:
         done = self.cli("launch", *self.options, *options, "--", *system.command(command), env=env, **more)
         self.result = json.loads(done.output.splitlines()[-1])
         assert self.result["code"] == done.status, done.output
+        if done.status:
+            print("launch: " + done.output)  # shown if the test fails
         self.warnings = "\n".join(done.output.splitlines()[:-1])
         return self.result
 
