@@ -390,6 +390,73 @@ static void test_G4_a_typed_interrupt_is_not_sent_again(void) {
     check(code == 7);
 }
 
+/* ---- ends ---- */
+
+static bool open_wishes(struct run *run, unsigned which) {
+    *run = (struct run){.count = 0};
+    uv_loop_init(&run->loop);
+    return os_wishes_create(&run->wishes, &run->loop, which, on_wish, run) == 0;
+}
+
+/* It comes on a thread of its own, which a busy machine starts late. */
+static int child_is_interrupted_late(void) {
+    struct run run;
+    if (!open_wishes(&run, OS_WISH_END))
+        return 20;
+    os_wishes_destroy(run.wishes);
+    if (!GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0))
+        return 21;
+    Sleep(500);
+    uv_run(&run.loop, UV_RUN_DEFAULT);
+    return uv_loop_close(&run.loop) == 0 ? 7 : 22;
+}
+
+static void on_limit(uv_timer_t *timer) {
+    (void)timer;
+}
+
+/* The system waits in its handlers for our end, and keeps others from changing them meanwhile. */
+static int child_closes(void) {
+    struct run run;
+    uv_timer_t limit;
+    LPTHREAD_START_ROUTINE tell = (LPTHREAD_START_ROUTINE)(void (*)(void))GetProcAddress(
+        GetModuleHandleA("kernelbase"), "CtrlRoutine");
+    if (!tell || !open_wishes(&run, OS_WISH_END | OS_WISH_HANGUP))
+        return 20;
+    CloseHandle(CreateThread(NULL, 0, tell, (void *)(uintptr_t)CTRL_CLOSE_EVENT, 0, NULL));
+    uv_timer_init(&run.loop, &limit);
+    uv_timer_start(&limit, on_limit, 10000, 0);
+    while (!run.wished && uv_run(&run.loop, UV_RUN_ONCE))
+        ;
+    uv_close((uv_handle_t *)&limit, NULL);
+    if (!run.wished)
+        return 21;
+    os_wishes_destroy(run.wishes);
+    uv_run(&run.loop, UV_RUN_DEFAULT);
+    return uv_loop_close(&run.loop) == 0 ? 7 : 22;
+}
+
+static DWORD end_of(const char *words) {
+    PROCESS_INFORMATION child;
+    DWORD code = 0;
+    if (!start_shown(words, &child))
+        return 0;
+    if (WaitForSingleObject(child.hProcess, 20000) == WAIT_TIMEOUT)
+        TerminateProcess(child.hProcess, 30);
+    GetExitCodeProcess(child.hProcess, &code);
+    tap_end(&child);
+    printf("# it ended with %lu\n", code);
+    return code;
+}
+
+static void test_G4_an_end_is_not_cut_off_by_an_interrupt_that_comes_late(void) {
+    check(end_of("late") == 7);
+}
+
+static void test_G4_an_end_of_which_the_console_told_comes_to_its_end(void) {
+    check(end_of("closes") == 7);
+}
+
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_nobody_survives_a_kill),
@@ -398,6 +465,8 @@ int main(int argc, char **argv) {
         TEST(test_a_program_that_is_not_there),
         TEST(test_a_program_is_asked_by_the_console),
         TEST(test_G4_a_typed_interrupt_is_not_sent_again),
+        TEST(test_G4_an_end_is_not_cut_off_by_an_interrupt_that_comes_late),
+        TEST(test_G4_an_end_of_which_the_console_told_comes_to_its_end),
     };
     const char *role = argc > 1 ? argv[1] : "";
     if (strcmp(role, "sleep") == 0)
@@ -416,6 +485,10 @@ int main(int argc, char **argv) {
         return child_asks();
     if (strcmp(role, "interrupted") == 0)
         return child_is_interrupted();
+    if (strcmp(role, "late") == 0)
+        return child_is_interrupted_late();
+    if (strcmp(role, "closes") == 0)
+        return child_closes();
     if (strcmp(role, "sleep") == 0)
         return 0;
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? role : NULL);

@@ -22,6 +22,8 @@ static struct {
     SRWLOCK lock;
     struct os_wishes *wishes;
     ULONGLONG ours_until; /* an event until then is what we told the others */
+    ULONGLONG over_until; /* one until then is late: nobody listens any more, and the end is near */
+    bool has_handler;     /* on_event is the system's, for good */
     bool was_typed; /* an interrupt came that was not ours: all at the console have heard it */
     bool is_ours;   /* it is hidden and was made for us, so that nobody types there */
 } console = {.lock = SRWLOCK_INIT};
@@ -42,14 +44,17 @@ static unsigned wish_of(DWORD event) {
 static BOOL WINAPI on_event(DWORD event) {
     unsigned wish = wish_of(event);
     bool known = false, is_key = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT;
+    ULONGLONG now = GetTickCount64();
     AcquireSRWLockExclusive(&console.lock);
-    if (is_key && (console.is_ours || GetTickCount64() < console.ours_until)) {
+    if (is_key && (console.is_ours || now < console.ours_until)) {
         known = true; /* some servers interrupt all at their console to restart their own */
     } else if (console.wishes && (console.wishes->which & wish)) {
         console.was_typed = console.was_typed || is_key;
         InterlockedOr(&console.wishes->wished, (LONG)wish);
         uv_async_send(&console.wishes->told);
         known = true;
+    } else {
+        known = now < console.over_until;
     }
     ReleaseSRWLockExclusive(&console.lock);
     /* The system ends the process when this returns, or a few seconds later. */
@@ -79,6 +84,7 @@ static void set_listener(struct os_wishes *wishes) {
     AcquireSRWLockExclusive(&console.lock);
     console.wishes = wishes;
     console.was_typed = false;
+    console.over_until = 0;
     console.is_ours = console_is_ours();
     ReleaseSRWLockExclusive(&console.lock);
 }
@@ -100,11 +106,12 @@ int os_wishes_create(struct os_wishes **out, uv_loop_t *loop, unsigned which, os
     set_listener(wishes);
     /* A process whose parent had interrupts switched off hears of them again. */
     SetConsoleCtrlHandler(NULL, FALSE);
-    if (!SetConsoleCtrlHandler(on_event, TRUE)) {
+    if (!console.has_handler && !SetConsoleCtrlHandler(on_event, TRUE)) {
         rc = win_error();
         os_wishes_destroy(wishes);
         return rc;
     }
+    console.has_handler = true;
     *out = wishes;
     return 0;
 }
@@ -113,11 +120,17 @@ static void free_wishes(uv_handle_t *handle) {
     free(handle->data);
 }
 
+/* The handler stays. An event comes on a thread of its own, which a busy machine starts late: the
+ * one with which a server was interrupted may find us at our own end, and the system's handler
+ * would cut that off. Nor may it be removed while on_event waits in it: the system has a lock on
+ * them. */
 void os_wishes_destroy(struct os_wishes *wishes) {
     if (!wishes)
         return;
-    set_listener(NULL);
-    SetConsoleCtrlHandler(on_event, FALSE);
+    AcquireSRWLockExclusive(&console.lock);
+    console.wishes = NULL;
+    console.over_until = GetTickCount64() + OURS_MS;
+    ReleaseSRWLockExclusive(&console.lock);
     uv_close((uv_handle_t *)&wishes->told, free_wishes);
 }
 
