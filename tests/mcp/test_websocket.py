@@ -8,7 +8,7 @@ import struct
 
 import pytest
 
-from harness import LIMIT, Process, kill
+from harness import LIMIT, Process, kill, system
 from scene import state_of, stays, wait_asleep, wait_until, wakeups
 from websocket import (BINARY, CLOSE, FIN, PING, PONG, TEXT, TOKEN, Echo, Node, Raw, close_payload, frame,
                        node_modules, request)
@@ -345,23 +345,18 @@ def test_F7_reader_that_does_not_read():
         assert echo.finish() == 3
 
 
-def memory_of(pid):
-    with open("/proc/%d/status" % pid) as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
-
-
 def test_F7_pings_that_nobody_reads_the_answers_of(echo):
     """Only the last of those that wait is answered: they cost no memory."""
     with echo.raw() as raw:
         raw.text("flood 100 200000")  # more than the kernel holds
         echo.expect("^flooded all$")
-        before = memory_of(echo.pid)
+        before = system.resident_kb(echo.pid)
         for _ in range(100):
             raw.send(frame(FIN | PING, b"a", raw.key) * 1000)
         raw.frame(FIN | PING, b"last")
         raw.text("done")
         echo.expect("^message 4$")
-        assert memory_of(echo.pid) - before < 2000
+        assert system.resident_kb(echo.pid) - before < 2000
         heard = [raw.receive() for _ in range(100)]
         assert heard == [(FIN | TEXT, b"f" * 200000)] * 100
         rest = [raw.receive(), raw.receive()]

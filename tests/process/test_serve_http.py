@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import kill
+from harness import kill, system
 from scene import wait_asleep, wakeups
 from served import Http, META, MODERN, Served
 
@@ -352,7 +352,7 @@ def test_F7_a_client_that_does_not_read_does_not_grow_the_server(server):
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     one = ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\n"
            "Content-Length: %d\r\n\r\n%s" % (session.id, len(body), body)).encode()
-    before = rss(server.pid)
+    before = system.resident_kb(server.pid)
     with server.http_connection() as http:
         http.socket.settimeout(0.5)
         sent = 0
@@ -361,12 +361,7 @@ def test_F7_a_client_that_does_not_read_does_not_grow_the_server(server):
                 http.send(one * 100)
                 sent += 100 * len(one)
         assert server.status()["pid"] == server.pid
-        assert rss(server.pid) < before + 4096 or SANITIZED
-
-
-def rss(pid):
-    with open("/proc/%d/status" % pid) as file:
-        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
+        assert system.resident_kb(server.pid) < before + 4096 or SANITIZED
 
 
 # ---- what is right is served, however it comes -----------------------------------------------------
@@ -479,10 +474,10 @@ def test_F7_no_growth_after_many_requests(server):
                     http.answer()
 
         run(20)
-        before, fds = rss(server.pid), len(os.listdir("/proc/%d/fd" % server.pid))
+        before, fds = system.resident_kb(server.pid), system.open_count(server.pid)
         run(200)
-        assert rss(server.pid) <= before + 256 or SANITIZED
-        assert len(os.listdir("/proc/%d/fd" % server.pid)) == fds
+        assert system.resident_kb(server.pid) <= before + 256 or SANITIZED
+        assert system.open_count(server.pid) == fds
 
 
 def test_F2_idle_server_does_not_wake_up(server):

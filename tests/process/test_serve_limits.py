@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from harness import kill
+from harness import kill, system
 from served import BOTH, EVERYTHING, META, MODERN, TOKEN, Http, Served
 from websocket import FIN, TEXT, frame, request
 
@@ -158,11 +158,6 @@ def test_F7_subscriptions_have_a_limit(server):
         assert len(http.event()["params"]["notifications"]["resourceSubscriptions"]) == SUBSCRIPTIONS
 
 
-def rss(pid):
-    with open("/proc/%d/status" % pid) as file:
-        return int(next(line for line in file if line.startswith("VmRSS")).split()[1])
-
-
 def test_F7_events_that_nobody_fetches_have_a_limit(server):
     """Whoever asks for a stream and does not read it loses it; the editor is not held up, and nothing grows."""
     editor = server.editor(capabilities=EVERYTHING)
@@ -171,11 +166,11 @@ def test_F7_events_that_nobody_fetches_have_a_limit(server):
                        "params": {"level": "error", "data": "x" * (1 << 20)}}).encode()
     unmasked = frame(FIN | TEXT, key=b"\0\0\0\0", length=len(text)) + text
     with editor, session.stream() as stream:
-        before = rss(server.pid)
+        before = system.resident_kb(server.pid)
         for _ in range(40):
             editor.raw.send(unmasked)
         editor.request("tests/sync", {})
-        assert rss(server.pid) < before + 24 * 1024 or SANITIZED
+        assert system.resident_kb(server.pid) < before + 24 * 1024 or SANITIZED
         with pytest.raises((EOFError, ConnectionResetError)):
             while True:
                 stream.event()

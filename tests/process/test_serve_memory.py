@@ -3,6 +3,7 @@ import os
 
 import pytest
 
+from harness import system
 from served import Served, tool
 
 MOST = 4 * 1024 * 1024
@@ -17,8 +18,7 @@ def server():
 
 def peak(server):
     """MiB that the server has had at its largest."""
-    with open("/proc/%d/status" % server.pid) as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+    return system.peak_kb(server.pid) / 1024
 
 
 def largest(unit):

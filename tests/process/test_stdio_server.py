@@ -390,7 +390,7 @@ def test_K1_D4_many_processes_leave_nothing_behind():
             nonlocal ended
             ended += count
             wait_count(server, "the server of a client has ended", ended)
-            return system.open_count(server.pid), len(system.descendants_of(server.pid)), on_linux.memory_kb(server.pid)
+            return system.open_count(server.pid), len(system.descendants_of(server.pid)), system.memory_kb(server.pid)
 
         ended = 0
         cycle(20)  # warm

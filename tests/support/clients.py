@@ -164,10 +164,7 @@ def wait_failed(result):
 
 def check_peak(pid, most_kib):
     """That a process never had more memory resident. A sanitizer needs more, and is not checked."""
-    if IS_WINDOWS:
-        return  # Wine's memory is not that of Windows
-    with open("/proc/%d/status" % pid) as file:
-        peak = int(re.search(r"VmHWM:\s+(\d+) kB", file.read()).group(1))
+    peak = system.peak_kb(pid)
     assert peak <= most_kib or "TETHER_PROGRAM" in os.environ
 
 

@@ -34,6 +34,7 @@ PORT_OUTLIVES = 0  # seconds that a port may be held after its holder's end was 
 OUTPUT_ENDS = True  # with the program that writes it, if that has started no other
 SHOW_ENVIRONMENT = ["/usr/bin/env"]
 FILE_LINKS = True  # whether programs see that a file is a link
+ASLEEP = "S"  # the state of a process that waits
 UNWAITED = ("Z",)  # the state of a process that has ended, as long as somebody could wait for it
 DEADLY = [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV]  # what ends an editor at once, each in its own way
 END = "`kill"  # as people are told to
@@ -252,6 +253,21 @@ def memory_kb(pid):
     counts as the process's if nobody does, or, of one just built, as long as it has not reached the disk."""
     with open("/proc/%d/smaps_rollup" % pid) as file:
         return next(int(line.split()[1]) for line in file if line.startswith("Anonymous:"))
+
+
+def _status_kb(pid, name):
+    with open("/proc/%d/status" % pid) as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(name))
+
+
+def resident_kb(pid):
+    """What of a process is in memory now."""
+    return _status_kb(pid, "VmRSS:")
+
+
+def peak_kb(pid):
+    """What of it was in memory at its largest."""
+    return _status_kb(pid, "VmHWM:")
 
 
 def wakeups(pid):

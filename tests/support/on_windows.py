@@ -33,6 +33,7 @@ PORT_OUTLIVES = 1  # Wine tells the end of a process that was killed before Linu
 OUTPUT_ENDS = False  # a daemon that was started meanwhile has been seen to hold it open, now and then
 SHOW_ENVIRONMENT = ["cmd.exe", "/c", "set"]
 FILE_LINKS = False  # Wine says of those of folders alone that they are links
+ASLEEP = "R"  # nobody tells more than that it lives
 UNWAITED = ("X", "Z")  # it depends on who else still has it open
 DEADLY = [signal.SIGKILL]
 END = "`taskkill /f /pid"
@@ -425,16 +426,50 @@ def folder_of(pid):
     return local(_words("folder", pid)[0]).rstrip("/")
 
 
+def _on_linux(pid):
+    """The number that Linux has for a process of Windows: by its command line, in which there are ports or paths of
+    the test's own."""
+    words = command_of(pid)
+    for found in on_linux.descendants_of(os.getpid()):
+        try:
+            if on_linux.command_of(found)[1:] == words[1:] and words[0].rsplit("\\")[-1] in on_linux.command_of(found)[0]:
+                return found
+        except (FileNotFoundError, ProcessLookupError, IndexError):
+            pass
+    raise ProcessLookupError(pid)
+
+
 def cpu_seconds(pid):
-    """Nothing: Wine does not tell, and what a process costs under Wine is not what it costs on Windows."""
-    del pid
-    return 0.0
+    """With what Wine takes for itself, in the process. What it lets its server do is not counted."""
+    return on_linux.cpu_seconds(_on_linux(pid))
+
+
+def resident_kb(pid):
+    return on_linux.resident_kb(_on_linux(pid))
+
+
+def memory_kb(pid):
+    return on_linux.memory_kb(_on_linux(pid))
+
+
+def peak_kb(pid):
+    """Without what a program takes under Wine that does nothing."""
+    with popen(IDLE) as idle:
+        of_wine = on_linux.peak_kb(_on_linux(idle.pid))
+        idle.kill()
+    return on_linux.peak_kb(_on_linux(pid)) - of_wine
 
 
 def wakeups(pid):
-    """Nothing, as above."""
-    del pid
-    return 0
+    """Of all threads but those of Wine's own pool, of which one looks every five seconds whether there is something to
+    do. What they do for us wakes others, too."""
+    total, folder = 0, "/proc/%d/task" % _on_linux(pid)
+    for task in os.listdir(folder):
+        with open("%s/%s/status" % (folder, task)) as file:
+            lines = file.read().splitlines()
+        if lines[0] != "Name:\twine_threadpool":
+            total += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+    return total
 
 
 def open_count(pid):

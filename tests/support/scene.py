@@ -48,7 +48,7 @@ def wait_asleep(pid):
     """Waits until a process has not been woken for half a second."""
     def is_asleep():
         before = wakeups(pid)
-        return stays(pid, 0.5) and wakeups(pid) == before and state_of(pid) == "S"
+        return stays(pid, 0.5) and wakeups(pid) == before and state_of(pid) == system.ASLEEP
     wait_until(is_asleep, "process %d sleeps" % pid)
 
 
