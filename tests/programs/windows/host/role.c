@@ -145,7 +145,8 @@ static int start_owner(char **words) {
 
 static int end_process(char **words) {
     HANDLE process = open_process(PROCESS_TERMINATE | SYNCHRONIZE, words[0]);
-    if (!process || !TerminateProcess(process, KILLED))
+    if (!process || WaitForSingleObject(process, 0) == WAIT_OBJECT_0 ||
+        !TerminateProcess(process, KILLED))
         return 1;
     WaitForSingleObject(process, INFINITE);
     return 0;
