@@ -229,7 +229,6 @@ with_wine() {
 # The tests of Windows itself, and those of launcher and server, which are the same there.
 area_windows() {
     beside windows_programs
-    run_pytest wine
     run_on_windows windows
     count_beside
     run_the_same process mcp
