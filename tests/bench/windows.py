@@ -12,40 +12,36 @@ import statistics
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
-os.environ.setdefault("TETHER_BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../support"))
+os.environ.setdefault("TETHER_BUILD", os.path.join(HERE, "../../build"))
+os.environ.setdefault("TETHER_WINEPREFIX", os.path.join(os.environ["TETHER_BUILD"], "windows.bench"))
+os.environ["TETHER_SYSTEM"] = "windows"
 
+from harness import become_subreaper, system  # noqa: E402
 from lifecycle import describe_load, print_table  # noqa: E402
 from processes import private_kb, wait_moment  # noqa: E402
 from rows import Line  # noqa: E402
-from scene import wait_until  # noqa: E402
-from wine import AGENT, SERVER, Wine, WineInstance, windows_path  # noqa: E402
+from scene import wait_alone, wait_until  # noqa: E402
+from tether import SERVER, Instance  # noqa: E402
 
 DEFAULT_MS, FASTEST_MS = 5000, 5
 NAMES = ["tether", "reaper", "fastest"]
 
 
 class Bench:
-    def __init__(self, wine, folder, quick):
-        self.wine, self.folder, self.quick = wine, folder, quick
+    def __init__(self, folder, quick):
+        self.folder, self.quick = folder, quick
         self.number = 0
-        self.ticks = int(wine.ask("clock")[0])
 
     def times(self, full):
         return max(2, full // 5) if self.quick else full
-
-    def ms(self, ticks):
-        return 1000.0 * ticks / self.ticks
 
     def instance(self):
         self.number += 1
         state = os.path.join(self.folder, str(self.number))
         os.mkdir(state, 0o700)
-        return WineInstance(self.wine, state)
-
-    def spawn(self, command):
-        """Starts a program of Windows: its pid and when that was."""
-        return [int(word) for word in self.wine.ask("spawn", command)]
+        return Instance(state)
 
     def median(self, rounds, trial):
         return statistics.median(trial() for _ in range(rounds))
@@ -58,27 +54,32 @@ def listens(port):
     return any(row[1].endswith(":%04X" % port) and row[3] == "0A" for row in rows)
 
 
+def ms(nanoseconds):
+    return nanoseconds / 1e6
+
+
+def strike(process, *ports):
+    """Kills it: when, and how long it took until all of the ports could be had."""
+    return [int(word) for word in system.host().ask("strike", process, *ports).split()]
+
+
 class Started:
     """A server with its supervisor, which is Tether's daemon or a reaper."""
 
     def __init__(self, bench, kind, grace_ms=0):
-        self.bench, self.it = bench, bench.instance()
-        self.owner, start = bench.wine.owner()
+        self.it, self.struck = bench.instance(), None
+        self.owner = system.popen(system.IDLE)
         self.stamps = os.path.join(self.it.state_dir, "stamps")
-        server = '"%s" stamp "%s"' % (windows_path(SERVER), windows_path(self.stamps))
+        server = [SERVER, "--stamp", system.native(self.stamps)]
         if kind == "tether":
-            self.it.options = ["--owner-pid", self.owner, "--owner-start", start, "--grace-ms", grace_ms]
-            words = " ".join('"%s"' % word for word in self.it.argv("launch", *self.it.options)[1:])
-            variables = {"TETHER_STATE_DIR": windows_path(self.it.state_dir)}
-            command = "%s -- %s" % (words, server)
+            argv = self.it.argv("launch", "--owner-pid", self.owner.pid, "--grace-ms", grace_ms, "--",
+                                *server, "--exit-on-stdin-eof")
+            env = self.it.env
         else:
             interval = DEFAULT_MS if kind == "reaper" else FASTEST_MS
-            variables = {"TETHER_HTTP_PORT": self.it.http, "TETHER_WS_PORT": self.it.ws}
-            command = '"%s" reap %d %d %s' % (windows_path(AGENT), self.owner, interval, server)
-        for name, value in variables.items():
-            bench.wine.ask("set", name, value)
-        self.pid, self.begun = bench.spawn(command)
-        assert self.pid, command
+            argv = [system.native(system.HOST), "reap", str(self.owner.pid), str(interval), *server]
+            env = {"TETHER_HTTP_PORT": str(self.it.http), "TETHER_WS_PORT": str(self.it.ws)}
+        self.popen = system.popen(argv, env={**os.environ, **env}, console=True)
         self.server, self.arrived = self.wait_stamp(1)
         wait_until(lambda: listens(self.it.http) and listens(self.it.ws), "the server listens")
 
@@ -91,28 +92,33 @@ class Started:
         wait_until(lambda: len(lines()) >= number, "server %d has begun" % number)
         return lines()[number - 1]
 
-    def daemon(self):
-        """Its pid as Linux counts: found by its command line, in which the ports are."""
-        for entry in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open("/proc/%s/cmdline" % entry, "rb") as file:
-                    words = file.read().split(b"\0")
-            except OSError:
-                continue
-            if b"daemon" in words and str(self.it.http).encode() in words:
-                return int(entry)
-        raise RuntimeError("no daemon of this instance")
-
     def kill_owner(self):
-        """How many ticks it takes until both ports can be had. Once: a pid is soon another's."""
-        owner, self.owner = self.owner, 0
-        return int(self.bench.wine.ask("free", owner, self.it.http, self.it.ws)[0])
+        """How long it takes until both ports can be had. Once: a pid is soon another's."""
+        if self.struck is None:
+            _, self.struck = strike(self.owner.pid, self.it.http, self.it.ws)
+        return self.struck
 
-    def end(self):
+    def end(self, *allowed):
         self.kill_owner()
-        left = self.bench.wine.left_of(self.bench.wine.find("tether.exe", "server.exe"))
-        if left:
-            raise RuntimeError("still there: %s\n%s" % (left, self.it.log()))
+        for popen in (self.owner, self.popen):
+            popen.wait()
+        try:
+            wait_alone(allowed)
+        except TimeoutError as error:
+            raise RuntimeError("%s\n%s" % (error, self.it.log())) from None
+
+
+def linux_pid(*wanted):
+    """The process that was started with these words, as Linux counts."""
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % entry, "rb") as file:
+                words = file.read().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if {str(word) for word in wanted} <= {*words, os.path.basename(words[0].replace("\\", "/"))}:
+            return int(entry)
+    raise RuntimeError("no process with the words %s" % (wanted,))
 
 
 def row_owner(bench):
@@ -122,7 +128,7 @@ def row_owner(bench):
 
         def trial(kind, grace_ms=grace_ms):
             started = Started(bench, kind, grace_ms)
-            took = bench.ms(started.kill_owner())
+            took = ms(started.kill_owner())
             started.end()
             return took
 
@@ -148,19 +154,21 @@ def row_idle(bench):
     window = 3 if bench.quick else 30
     idle = Line("idle", "wakeups of the supervisor in %d s" % window, "", {"tether": 0})
     memory = Line("memory", "private memory of the supervisor, as Linux counts it", "kB", None)
-    empty, _ = bench.wine.owner()
+    empty = system.popen(system.IDLE)
     for name in NAMES:
         started = Started(bench, name)
-        unix = started.daemon() if name == "tether" else agent_of("reap", started.owner)
+        unix = (linux_pid("daemon", started.it.http) if name == "tether" else
+                linux_pid("host.exe", "reap", started.owner.pid))
         wait_until(lambda: quiet(unix) or name == "fastest", "the supervisor is quiet")
         before = switches_of(unix)
         wait_moment(window)
         idle.values[name] = switches_of(unix) - before
         memory.values[name] = private_kb([unix])
-        started.end()
+        started.end(empty.pid)
     memory.note = ("with Wine's own copies of the system's libraries, of which Tether loads more; a program that "
-                   "does nothing has %d kB" % private_kb([agent_of("sleep")]))
-    bench.wine.kill(empty)
+                   "does nothing has %d kB" % private_kb([linux_pid("host.exe", "idle")]))
+    empty.kill()
+    empty.wait()
     return [idle, memory]
 
 
@@ -170,35 +178,22 @@ def quiet(pid):
     return switches_of(pid) == before
 
 
-def agent_of(*wanted):
-    """The agent that was started with these words, as Linux counts."""
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % entry, "rb") as file:
-                words = file.read().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        if any("agent.exe" in word for word in words) and all(str(word) in words for word in wanted):
-            return int(entry)
-    raise RuntimeError("no agent with %s" % (wanted,))
-
-
 def row_launch(bench):
     line = Line("launch", "spawn of the launcher -> server's main(), median", "ms", None)
     plain = Line("plain", "spawn of the server itself -> its main(), median", "ms", None)
 
     def trial(name):
         started = Started(bench, name)
-        took = bench.ms(started.arrived - started.begun)
+        took = ms(started.arrived - started.popen.began)
         started.end()
         return took
 
     def bare():
-        it = bench.instance()
-        stamps = os.path.join(it.state_dir, "stamps")
-        _, begun = bench.spawn('"%s" stamp "%s" exit 0 0' % (windows_path(SERVER), windows_path(stamps)))
-        wait_until(lambda: os.path.exists(stamps) and open(stamps).read().endswith("\n"), "it has begun")
-        return bench.ms(int(open(stamps).read().split()[1]) - begun)
+        stamps = os.path.join(bench.instance().state_dir, "stamps")
+        popen = system.popen([SERVER, "--stamp", system.native(stamps), "--exit", "0"], console=True)
+        popen.wait()
+        with open(stamps) as file:
+            return ms(int(file.read().split()[1]) - popen.began)
 
     for name in ("tether", "fastest"):
         line.values[name] = bench.median(bench.times(15), lambda: trial(name))
@@ -212,8 +207,8 @@ def row_restart(bench):
     def trial():
         started = Started(bench, "tether")
         wait_until(lambda: started.it.status()["state"] == "ready", "it is ready")
-        struck = int(bench.wine.ask("strike", started.server)[0])
-        took = bench.ms(started.wait_stamp(2)[1] - struck)
+        struck, _ = strike(started.server)
+        took = ms(started.wait_stamp(2)[1] - struck)
         started.end()
         return took
 
@@ -230,14 +225,12 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few repetitions: does it work at all?")
     parser.add_argument("--json", metavar="FILE", help="write all numbers there, too")
     options = parser.parse_args()
+    become_subreaper()
+    system.prepare()
     with tempfile.TemporaryDirectory(prefix="tb-") as folder:
-        wine = Wine(os.path.join(os.environ["TETHER_BUILD"], "wine.bench"))
-        try:
-            bench = Bench(wine, folder, options.quick)
-            print("Wine 8, not Windows; %s%s" % (describe_load(), ", quick" if options.quick else ""), flush=True)
-            lines = [line for name in options.rows.split(",") for line in ROWS[name](bench)]
-        finally:
-            wine.close()
+        bench = Bench(folder, options.quick)
+        print("Wine 8, not Windows; %s%s" % (describe_load(), ", quick" if options.quick else ""), flush=True)
+        lines = [line for name in options.rows.split(",") for line in ROWS[name](bench)]
     print_table(lines, NAMES)
     print("\nat the end: " + describe_load())
     if options.json:

@@ -14,8 +14,10 @@ from scene import (SessionProcess, Watched, find_daemon, find_guard, is_alive, k
                    wait_alone, wait_until)
 from tether import SERVER, Instance, http_get, start_owner
 
+HERE = "windows" if IS_WINDOWS else "linux"
 SEED = os.environ.get("TETHER_SEED", "1")
 OPTIONS = ["--grace-ms", "0", "--stop-grace-ms", "150", "--owner-env", "SOME_OWNER"]
+MOST = {"linux": 0.02, "windows": 0.2}  # seconds that a blow is moved by; under Wine each step takes longer
 
 
 class Scene:
@@ -156,6 +158,7 @@ STEPS = [at_the_launch, when_there_is_a_daemon, when_the_server_begins, when_it_
          when_the_crashed_server_begins_again, when_the_stop_begins, when_the_tree_is_being_killed,
          after_the_owner]
 VICTIMS = ["launcher", "daemon", "guard", "server", "owner"]
+NOT_THERE = {"linux": [], "windows": ["guard"]}  # of them
 # In these the launcher is still there, or starts a second time.
 LAUNCHING = (at_the_launch, when_there_is_a_daemon, when_the_server_begins, during_an_adoption)
 POINTS = [(step, victim) for step in STEPS for victim in VICTIMS
@@ -185,8 +188,8 @@ def check_the_next_launch(it, stamps):
 
 @pytest.mark.parametrize("step,victim", POINTS, ids=lambda value: getattr(value, "__name__", value))
 def test_F9_kill(state_dir, tmp_path, step, victim):
-    random_offsets = random.Random("%s %s %s" % (SEED, step.__name__, victim))
-    offset = random_offsets.choice([0, random_offsets.uniform(0, 0.004), random_offsets.uniform(0, 0.02)])
+    random_offsets, most = random.Random("%s %s %s" % (SEED, step.__name__, victim)), MOST[HERE]
+    offset = random_offsets.choice([0, random_offsets.uniform(0, most / 5), random_offsets.uniform(0, most)])
     with stamps_at(tmp_path / "stamps") as stamps, stamps_at(tmp_path / "escapes") as escapes, Instance(state_dir) as it:
         owner = start_owner()
         scene = Scene(it, owner, stamps, escapes, offset)
@@ -210,8 +213,8 @@ def test_F9_kill(state_dir, tmp_path, step, victim):
 
 def test_F9_blows_hit_somebody():
     """The sweep above is worth something only if the victims are there when they are aimed at."""
-    if set(HITS) != {point for point in POINTS if point[1] != "guard" or not IS_WINDOWS}:
+    if set(HITS) != {point for point in POINTS if point[1] not in NOT_THERE[HERE]}:
         pytest.skip("only a part of the sweep was run")
     missed = ["%s %s" % (victim, step.__name__) for (step, victim), hit in HITS.items() if not hit]
     print("missed: %s" % missed)
-    assert len(missed) <= len(POINTS) - 40, missed
+    assert len(missed) <= 15, missed

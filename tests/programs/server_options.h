@@ -16,7 +16,7 @@ static const char known_options[] =
     " 0--ignore-term 1--term-delay-ms 0--exit-on-stdin-eof 0--ignore-stdin-eof 0--stop-self "
     "1--flood"
     " 1--endless 1--binary 0--stderr 1--fork-bomb 0--hold-socket-child 1--http-status "
-    "0--slow-accept 1--kinds 0--window 1--console ";
+    "0--slow-accept 1--kinds 1--foster 0--window 0--interrupts 1--console ";
 
 static void fail(int code, const char *what, const char *where) {
     fprintf(stderr, "server: %s %s: %s\n", what, where, strerror(errno));

@@ -232,7 +232,6 @@ with_wine() {
 area_windows() {
     local LANES=4
     beside windows_programs
-    run_pytest wine
     run_on_windows windows process mcp engine
     say_how_many_are_the_same
     count_beside

@@ -1,7 +1,7 @@
 """The tests that are not run against the programs of Windows, each with the reason: the one list of them.
 
 A name is that of a file, a test in a file, or one of its variants, where * stands for anything. What
-Windows does in another form is tested by tests/wine."""
+Windows does in another form is tested by tests/wine and tests/windows."""
 import re
 
 SOCKET_OUTPUT = "programs of Windows get pipes, not sockets, as their standard output"
@@ -17,7 +17,7 @@ USERS = "a test cannot become another user there; who may come in is tested by t
 BACKLOG = "clients of a pipe wait for an instance of it, in no queue that could be full (tests/wine/os_control.c)"
 ZOMBIES = "nobody has to wait for a process of Windows: there are no zombies, and no orphans to be collected"
 TERMINALS = "a program of Windows has a console, not a terminal of Linux, and nobody sees what stands there"
-GUARD = "there is no guard on Windows: the kernel ends the tree with the daemon (tests/wine/test_commands.py)"
+GUARD = "there is no guard on Windows: the kernel ends the tree with the daemon (tests/windows/test_tree.py)"
 PRELOAD = "what makes allocations fail, one by one, is loaded by LD_PRELOAD"
 KERNEL = "it is about what an older kernel of Linux lacks or a sandbox forbids"
 NAMESPACES = "it needs pid and mount namespaces; numbers used again are told by the start (tests/wine/os_process.c)"
@@ -52,7 +52,7 @@ PACE = "256 clients in the 2 s that one who was refused is kept: Wine takes 20 m
 
 STUB_NUMBER = "the server that it asks tells its number, which is one of Linux"
 STUB_STREAMS = "what a program of Linux does to its streams, one of Windows that stands in for it does not do to its own"
-STUB_CHILD = "what a program of Linux starts in the place of one of Windows is in no job (tests/wine: G2)"
+STUB_CHILD = "what a program of Linux starts in the place of one of Windows is in no job (tests/windows: G2)"
 
 NOT_HERE = {
     "mcp/test_real_clients.py": "npm brings them as programs of Linux, which are tried there",
@@ -133,7 +133,7 @@ NOT_HERE = {
     "process/test_serve_start.py::test_F7_started_by_hand_it_serves_without_input[closed]":
         "a program of Windows is started with some standard input",
     "process/test_serve_start.py::test_F7_starts_quickly": COSTS,
-    "process/test_soak.py": "its blows are signals to guards, groups and whoever /proc names (there: tests/wine)",
+    "process/test_soak.py": "its blows are signals to guards, groups and whoever /proc names (there: test_sweep_kill.py)",
     "mcp/test_websocket.py::test_F7_another_user_is_refused": USERS,
     "mcp/test_websocket_client.py::test_F7_a_server_of_another_user_is_told_nothing": USERS,
     "process/test_shortage.py::test_D6_F1_with_few_files_a_start_works_in_full_or_says_why_not": LIMITS,
@@ -172,7 +172,7 @@ NOT_HERE = {
         "Wine does not tell whose process has a port",
     "engine/test_server.py::test_D4_twenty_cycles_leave_nothing_behind": "it counts open files and threads in /proc",
     "engine/test_server.py::test_F5_sockets_that_the_launcher_holds_refuse_nobody":
-        "the test server takes sockets as systemd hands them down; that of Tether is tried by tests/wine (G6)",
+        "the test server takes sockets as systemd hands them down; that of Tether is tried by tests/windows (G6)",
     "engine/test_server.py::test_F8_launcher_gets_its_execute_permission_back": "Windows has no such permission",
     "engine/test_server.py::test_F8_launcher_that_may_not_be_executed_is_told_of_with_what_to_do":
         "Windows has no such permission",

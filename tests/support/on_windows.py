@@ -45,7 +45,7 @@ SLOWNESS = 20  # how much less of a thing is enough
 WHY_FULL = ""  # to the C library /dev/full is a console, which it writes to at once; why that failed is lost
 ACTS = {signal.SIGKILL: "kill", signal.SIGSTOP: "suspend", signal.SIGCONT: "resume", signal.SIGTERM: "interrupt",
         signal.SIGINT: "interrupt"}
-STAYING = (["run"], ["mcp"], ["serve"], ["parent"])  # those that a person starts in a console
+STAYING = (["run"], ["mcp"], ["serve"], ["parent"], ["keep"], ["free"])  # those that a person starts in a console
 OWN = ("winedevice", "plugplay", "svchost", "rpcss", "services", "explorer", "conhost", "wineboot")
 
 
@@ -191,11 +191,12 @@ class _Popen:
         changes = _changes(os.environ if env is None else env)
         self.connection = host().request("run", subprocess.list2cmdline(argv), native(cwd) if cwd else "",
                                          int(console), *words, *changes)
-        pid, self.start = read_line(self.connection).split()
+        pid, self.start, began = read_line(self.connection).split()
         if pid == "error":
             self.connection.close()
             raise OSError("Windows cannot start %s: error %s" % (argv, self.start))
         self.pid = int(pid)
+        self.began = int(began)  # before it was created, as the test server's stamps tell the time
 
     def _stream(self, name, wanted, mode):
         if wanted == subprocess.PIPE:
@@ -535,6 +536,12 @@ class Daemon:
 def parent(argv):
     """A program that starts another one, which shares its standard streams, tells its pid, and waits."""
     return [native(HOST), "parent"] + list(argv)
+
+
+def in_job(kind, argv):
+    """A program that starts another one in a job that nobody may leave ("keep") or everybody ("free"), and ends
+    the job when its standard input ends."""
+    return [native(HOST), kind] + list(argv)
 
 
 class Adopted:

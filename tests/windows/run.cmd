@@ -4,15 +4,15 @@ rem nothing else. The result is in tether-windows.txt; please paste it whole int
 rem
 rem     tests\windows\run.cmd [FOLDER]
 rem
-rem FOLDER holds tether.exe and tests\wine, as build\windows.x86_64 does after
+rem FOLDER holds tether.exe and tests, as build\windows.x86_64 does after
 rem `./dev build platform=windows`. Ports 8123 and 9623 are used, unless PORTS
 rem says otherwise, and no state of yours is touched.
 setlocal
 set "BUILD=%~1"
 if "%BUILD%"=="" set "BUILD=%~dp0..\..\build\windows.x86_64"
 set "TETHER=%BUILD%\tether.exe"
-set "AGENT=%BUILD%\tests\wine\programs\agent.exe"
-set "SERVER=%BUILD%\tests\wine\programs\server.exe"
+set "HOST=%BUILD%\tests\programs\windows\host.exe"
+set "SERVER=%BUILD%\tests\programs\windows\server.exe"
 set "RESULT=%CD%\tether-windows.txt"
 set "WORK=%TEMP%\tether-run-%RANDOM%"
 set "TETHER_STATE_DIR=%WORK%\state"
@@ -48,14 +48,14 @@ call :expect 0 "and restarted" restart %PORTS%
 call :expect 0 "and stopped" stop %PORTS%
 call :nobody "nobody is left of the built-in server"
 
-call :ask owner
+"%HOST%" owner >"%WORK%\owner"
 set OWNER=
-for /f "usebackq tokens=1,2" %%a in ("%WORK%\answer") do (
+for /f "usebackq tokens=1,2" %%a in ("%WORK%\owner") do (
     set OWNER=--owner-pid %%a --owner-start %%b
     set PID=%%a
 )
-call :expect 0 "a server with an owner" launch %PORTS% %OWNER% -- "%SERVER%" deaf escape "%WORK%\pids"
-call :ask kill %PID%
+call :expect 0 "a server with an owner" launch %PORTS% %OWNER% -- "%SERVER%" --ignore-term --kinds "%WORK%\kinds"
+"%HOST%" kill %PID%
 call :nobody "nobody is left after the owner"
 call :expect 0 "what doctor finds afterwards" doctor %PORTS%
 
@@ -95,23 +95,10 @@ type "%WORK%\output" >>"%RESULT%"
 call :count %CODE% %WANTED% "%WHAT%"
 exit /b 0
 
-rem ---- a request to the agent, which knows what cmd.exe does not
-:ask
->"%WORK%\request" echo %*
-"%AGENT%" <"%WORK%\request" >"%WORK%\answer"
-exit /b 0
-
-rem ---- waits until no program of ours is left, 20 seconds at most
+rem ---- waits until no program of ours is left, 20 seconds at most; what is left is told by its pid
 :nobody
-call :ask find tether.exe server.exe
-set LEFT=
-for /f "usebackq delims=" %%a in ("%WORK%\answer") do set LEFT=%%a
-call :ask gone 20000 %LEFT%
-set LEFT=
-for /f "usebackq tokens=1" %%a in ("%WORK%\answer") do set LEFT=%%a
-set CODE=0
-if not "%LEFT%"=="" set CODE=1
-call :count %CODE% 0 %1
+"%HOST%" left 20000 tether.exe server.exe >>"%RESULT%"
+call :count %ERRORLEVEL% 0 %1
 exit /b 0
 
 :count

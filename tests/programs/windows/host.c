@@ -2,12 +2,7 @@
  * and signals mean nothing here.
  *
  *     host                 listens on 127.0.0.1, prints the port; a connection is one request
- *     host idle            does nothing
- *     host interrupt PID   presses Ctrl-C in the console of the process
- *     host parent LINE     starts a program with all that is its own, prints "started PID", waits
- *     host peer PIPE       has a connection of its own, and is told what to do by its input
- *     host session PIPE ROLE   does the same as tests/support/session_client.py
- *     host sessions PIPE COUNT holds so many, says hello in each with the line that is its input
+ *     host WORDS           plays a role among the others: role.c tells which there are
  *
  * A request is a length (four bytes, the lowest first) and so many bytes: words, each with a NUL
  * behind it. The answer is a line, and what follows depends on the request:
@@ -15,10 +10,12 @@
  *     self                 our pid and start, and the SID of our user
  *     stream               a number; the connection is one of a program's streams later on
  *     run LINE FOLDER CONSOLE IN OUT ERR VARIABLE...
- *                          pid and start; then, when it has ended, its exit code. A stream is the
- *                          number of one, "null", "same" (as standard output), or a path.
- *                          NAME=VALUE is set, NAME alone is removed
+ *                          pid, start and the clock before; then, when it has ended, its exit code.
+ *                          A stream is the number of one, "null", "same" (as standard output), or
+ *                          a path. NAME=VALUE is set, NAME alone is removed
  *     kill|suspend|resume|interrupt PID   "ok", or "gone"
+ *     strike PID PORT...   kills it, too: the clock before, and how long it took from then on until
+ *                          all of the ports could be had
  *     start PID            when it was created, with "ended" before it; "gone": nobody holds it
  *     attach PID           "ok"; then, when it has ended, its exit code
  *     handles PID          how many it has
@@ -27,34 +24,33 @@
  *     environment|command|folder PID   its words, each with a NUL behind it
  *     connect PIPE         "ok", and the connection is the pipe's from then on
  *     accept PIPE          the same from the other side: "ok" as soon as somebody has come
- *     hold FILE            "ok"; shared with nobody as long as the connection is there */
+ *     hold FILE            "ok"; shared with nobody as long as the connection is there
+ *
+ * The clock counts nanoseconds, and is the one that the test server stamps its starts by. */
+#include "host/host.h"
+
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <winsock2.h>
-
 #include <sddl.h>
-#include <windows.h>
 #include <winternl.h>
 
 #include <tlhelp32.h>
 
 /* One of some thousand processes ends under Wine before it has begun. */
-enum { MAX_WORDS = 512, MAX_STREAMS = 4096, PIPE_BYTES = 65536, KILLED = 9, TRIES = 3 };
+enum { MAX_WORDS = 512, MAX_STREAMS = 4096, TRIES = 3 };
 
 static SOCKET streams[MAX_STREAMS]; /* those that no program has got yet */
 static volatile LONG stream_count, pipe_count;
 
-static void __attribute__((noreturn)) give_up(const char *what) {
+void __attribute__((noreturn)) give_up(const char *what) {
     fprintf(stderr, "host: %s: error %lu\n", what, GetLastError());
     exit(97);
 }
 
-static wchar_t *wide(const char *text) {
+wchar_t *wide(const char *text) {
     int length = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
     wchar_t *out = malloc((size_t)length * sizeof *out);
     if (!out)
@@ -63,7 +59,7 @@ static wchar_t *wide(const char *text) {
     return out;
 }
 
-static void start_thread(LPTHREAD_START_ROUTINE fn, void *context, HANDLE *thread) {
+void start_thread(LPTHREAD_START_ROUTINE fn, void *context, HANDLE *thread) {
     HANDLE made = CreateThread(NULL, 0, fn, context, 0, NULL);
     if (!made)
         give_up("thread");
@@ -96,7 +92,7 @@ struct passage {
     HANDLE over; /* nobody is at the other end of the connection any more */
 };
 
-static bool finish(HANDLE pipe, OVERLAPPED *overlapped, BOOL begun, DWORD *count) {
+bool finish(HANDLE pipe, OVERLAPPED *overlapped, BOOL begun, DWORD *count) {
     if (!begun && GetLastError() != ERROR_IO_PENDING)
         return false;
     return GetOverlappedResult(pipe, overlapped, count, TRUE) && *count > 0;
@@ -177,7 +173,7 @@ static DWORD WINAPI pass_input(void *context) {
 
 /* ---- running programs ---- */
 
-static HANDLE inheritable(HANDLE handle) {
+HANDLE inheritable(HANDLE handle) {
     if (handle != INVALID_HANDLE_VALUE)
         SetHandleInformation(handle, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
     return handle;
@@ -254,16 +250,15 @@ static wchar_t *make_environment(char **changes) {
     return out;
 }
 
-static uint64_t start_of(HANDLE process) {
+uint64_t start_of(HANDLE process) {
     FILETIME created, exited, kernel, user;
     if (!GetProcessTimes(process, &created, &exited, &kernel, &user))
         return 0;
     return (uint64_t)created.dwHighDateTime << 32 | created.dwLowDateTime;
 }
 
-/* Nobody gets any handle but those that are meant for it. */
-static bool start(wchar_t *line, const wchar_t *folder, bool console, wchar_t *environment,
-                  HANDLE handles[3], PROCESS_INFORMATION *child) {
+bool start_program(wchar_t *line, const wchar_t *folder, bool console, wchar_t *environment,
+                   HANDLE handles[3], PROCESS_INFORMATION *child) {
     STARTUPINFOEXW startup = {.StartupInfo = {.cb = sizeof startup,
                                               .dwFlags = STARTF_USESTDHANDLES,
                                               .hStdInput = handles[0],
@@ -287,12 +282,20 @@ static bool start(wchar_t *line, const wchar_t *folder, bool console, wchar_t *e
     return started;
 }
 
+static int64_t nanoseconds(void) {
+    LARGE_INTEGER now, frequency;
+    QueryPerformanceCounter(&now);
+    QueryPerformanceFrequency(&frequency);
+    return (int64_t)((double)now.QuadPart * 1e9 / (double)frequency.QuadPart);
+}
+
 /* Its handle is kept until the connection ends, as a parent keeps a child that it has not waited
  * for. */
 static void answer_run(SOCKET to, char **words) {
     wchar_t *line = wide(words[1]), *folder = wide(words[2]), *block = make_environment(words + 7);
     HANDLE handles[3];
     PROCESS_INFORMATION child;
+    int64_t before = 0;
     char text[80];
     DWORD code;
     handles[0] = open_stream(words[4], true, NULL);
@@ -300,19 +303,20 @@ static void answer_run(SOCKET to, char **words) {
     handles[2] = open_stream(words[6], false, handles[1]);
     bool started = false;
     for (int tries = 0; tries < TRIES && !started; tries++) {
-        started = start(line, folder, words[3][0] == '1', block, handles, &child);
+        before = nanoseconds();
+        started = start_program(line, folder, words[3][0] == '1', block, handles, &child);
         if (!started && GetLastError() != ERROR_INTERNAL_ERROR)
             break;
     }
-    snprintf(text, sizeof text, "error %lu\n", GetLastError());
+    snprintf(text, sizeof text, "error %lu 0\n", GetLastError());
     for (int i = 0; i < (handles[2] == handles[1] ? 2 : 3); i++)
         CloseHandle(handles[i]);
     free(line);
     free(folder);
     free(block);
     if (started)
-        snprintf(text, sizeof text, "%lu %" PRIu64 "\n", child.dwProcessId,
-                 start_of(child.hProcess));
+        snprintf(text, sizeof text, "%lu %" PRIu64 " %" PRId64 "\n", child.dwProcessId,
+                 start_of(child.hProcess), before);
     answer(to, text);
     if (!started)
         return;
@@ -328,8 +332,8 @@ static void answer_run(SOCKET to, char **words) {
 
 /* ---- others ---- */
 
-static HANDLE open_process(DWORD access, const char *word) {
-    return OpenProcess(access, FALSE, strtoul(word, NULL, 10));
+HANDLE open_process(DWORD access, const char *pid) {
+    return OpenProcess(access, FALSE, strtoul(pid, NULL, 10));
 }
 
 static bool press_ctrl_c(const char *pid) {
@@ -375,6 +379,33 @@ static void answer_act(SOCKET to, const char *what, const char *pid) {
     if (process)
         CloseHandle(process);
     answer(to, done ? "ok\n" : "gone\n");
+}
+
+static bool can_be_had(const char *port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    SOCKET opened = socket(AF_INET, SOCK_STREAM, 0);
+    BOOL on = TRUE;
+    address.sin_port = htons((u_short)strtoul(port, NULL, 10));
+    setsockopt(opened, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&on, sizeof on);
+    bool bound = bind(opened, (struct sockaddr *)&address, sizeof address) == 0;
+    closesocket(opened);
+    return bound;
+}
+
+/* Looks at the ports again and again, for the system tells nobody when one is free. */
+static void answer_strike(SOCKET to, char **words) {
+    HANDLE process = open_process(PROCESS_TERMINATE, words[1]);
+    int64_t before = nanoseconds();
+    char text[64];
+    if (process) {
+        TerminateProcess(process, KILLED);
+        CloseHandle(process);
+    }
+    for (char **port = words + 2; *port; port++)
+        while (!can_be_had(*port))
+            Sleep(0);
+    snprintf(text, sizeof text, "%" PRId64 " %" PRId64 "\n", before, nanoseconds() - before);
+    answer(to, text);
 }
 
 static void answer_self(SOCKET to) {
@@ -489,7 +520,7 @@ static void answer_parameters(SOCKET to, const char *pid, const char *what) {
         CloseHandle(process);
 }
 
-static HANDLE connect_pipe(const char *name) {
+HANDLE connect_pipe(const char *name) {
     wchar_t *path = wide(name);
     HANDLE pipe;
     do {
@@ -598,6 +629,8 @@ static bool carry_out(SOCKET to, char **words, size_t count) {
         return true;
     } else if (strcmp(words[0], "run") == 0 && count >= 7) {
         answer_run(to, words);
+    } else if (strcmp(words[0], "strike") == 0 && count >= 2) {
+        answer_strike(to, words);
     } else if (strcmp(words[0], "start") == 0 && count == 2) {
         answer_start(to, words[1]);
     } else if (strcmp(words[0], "attach") == 0 && count == 2) {
@@ -668,208 +701,10 @@ static int listen_for_requests(void) {
     }
 }
 
-/* ---- a peer ---- */
-
-static HANDLE peer_pipe = INVALID_HANDLE_VALUE;
-
-static void say(const char *data, DWORD length) {
-    DWORD count;
-    WriteFile(GetStdHandle(STD_OUTPUT_HANDLE), data, length, &count, NULL);
-}
-
-static DWORD WINAPI show_pipe(void *context) {
-    static char bytes[PIPE_BYTES];
-    OVERLAPPED overlapped = {.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL)};
-    DWORD count;
-    while (finish((HANDLE)context, &overlapped,
-                  ReadFile((HANDLE)context, bytes, sizeof bytes, NULL, &overlapped), &count))
-        say(bytes, count);
-    say("closed\n", 7);
-    CloseHandle(overlapped.hEvent);
-    return 0;
-}
-
-static void peer_connect(const char *name) {
-    peer_pipe = connect_pipe(name);
-    if (peer_pipe == INVALID_HANDLE_VALUE) {
-        say("refused 0\n", 10);
-        return;
-    }
-    say("connected\n", 10);
-    start_thread(show_pipe, peer_pipe, NULL);
-}
-
-static void peer_send(const char *text) {
-    OVERLAPPED overlapped = {.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL)};
-    DWORD count;
-    finish(peer_pipe, &overlapped,
-           WriteFile(peer_pipe, text, (DWORD)strlen(text), NULL, &overlapped), &count);
-    CloseHandle(overlapped.hEvent);
-}
-
-static void peer_close(void) {
-    CancelIoEx(peer_pipe, NULL);
-    CloseHandle(peer_pipe);
-}
-
-/* A child that has the pipe open, too, and nothing else. */
-static void peer_fork(void) {
-    wchar_t self[MAX_PATH], line[MAX_PATH + 40];
-    char text[40];
-    HANDLE handles[] = {inheritable(peer_pipe), peer_pipe, peer_pipe};
-    PROCESS_INFORMATION child = {0};
-    GetModuleFileNameW(NULL, self, MAX_PATH);
-    _snwprintf(line, MAX_PATH + 40, L"\"%ls\" idle", self);
-    start(line, L"", false, NULL, handles, &child);
-    snprintf(text, sizeof text, "forked %lu\n", child.dwProcessId);
-    say(text, (DWORD)strlen(text));
-}
-
-/* Says on the pipe what it reads after "send ", and prints what the pipe says. */
-static int be_a_peer(char *name) {
-    static char line[PIPE_BYTES], path[MAX_PATH];
-    snprintf(path, sizeof path, "%s", name);
-    while (fgets(line, sizeof line, stdin)) {
-        if (strncmp(line, "path ", 5) == 0)
-            snprintf(path, sizeof path, "%.*s", (int)strcspn(line + 5, "\r\n"), line + 5);
-        else if (strncmp(line, "connect", 7) == 0)
-            peer_connect(path);
-        else if (strncmp(line, "close", 5) == 0)
-            peer_close();
-        else if (strncmp(line, "fork", 4) == 0)
-            peer_fork();
-        else if (strncmp(line, "send ", 5) == 0)
-            peer_send(line + 5);
-    }
-    return 0;
-}
-
-/* ---- a session ---- */
-
-static DWORD read_pipe(HANDLE pipe, char *bytes, DWORD size) {
-    OVERLAPPED overlapped = {.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL)};
-    DWORD count = 0;
-    if (!finish(pipe, &overlapped, ReadFile(pipe, bytes, size, NULL, &overlapped), &count))
-        count = 0;
-    CloseHandle(overlapped.hEvent);
-    return count;
-}
-
-static DWORD WINAPI drop_messages(void *context) {
-    static char bytes[PIPE_BYTES];
-    while (read_pipe((HANDLE)context, bytes, sizeof bytes) > 0)
-        ;
-    say("closed\n", 7);
-    return 0;
-}
-
-/* The text behind `key` up to the next quotation mark. */
-static void value_of(const char *line, const char *key, char *out, size_t size) {
-    const char *at = strstr(line, key);
-    at = at ? at + strlen(key) : "-";
-    snprintf(out, size, "%.*s", (int)strcspn(at, "\""), at);
-}
-
-static void say_hello(const char *name, const char *role) {
-    static char line[PIPE_BYTES];
-    char text[512], kind[32], more[64];
-    size_t length = 0;
-    peer_pipe = connect_pipe(name);
-    if (peer_pipe == INVALID_HANDLE_VALUE)
-        exit(1);
-    if (strcmp(role, "anonymous") == 0)
-        snprintf(text, sizeof text, "{\"type\":\"status\",\"id\":1}\n");
-    else
-        snprintf(
-            text, sizeof text,
-            "{\"type\":\"hello\",\"protocol\":1,\"role\":\"%s\",\"version\":\"0.0.1\",\"pid\":%lu,"
-            "\"start\":\"%" PRIu64 "\",\"project\":\"/projects/%lu\"}\n",
-            role, GetCurrentProcessId(), start_of(GetCurrentProcess()), GetCurrentProcessId());
-    peer_send(text);
-    while (length < sizeof line - 1 && read_pipe(peer_pipe, line + length, 1) == 1 &&
-           line[length] != '\n')
-        length++;
-    line[length] = '\0';
-    value_of(line, "\"type\":\"", kind, sizeof kind);
-    bool good = strcmp(kind, "welcome") == 0 || strcmp(kind, "status") == 0;
-    value_of(line, good ? "\"session\":\"" : "\"code\":\"", more, sizeof more);
-    snprintf(text, sizeof text, "%s %s\n", good ? "welcome" : "error", more);
-    say(text, (DWORD)strlen(text));
-    start_thread(drop_messages, peer_pipe, NULL);
-}
-
-static int hold_session(const char *name, const char *role) {
-    char line[256], text[300];
-    say_hello(name, role);
-    while (fgets(line, sizeof line, stdin)) {
-        line[strcspn(line, "\r\n")] = '\0';
-        if (strncmp(line, "leave ", 6) == 0) {
-            snprintf(text, sizeof text, "{\"type\":\"leave\",\"reason\":\"%s\"}\n", line + 6);
-            peer_send(text);
-        } else if (strcmp(line, "hello") == 0) {
-            say_hello(name, role);
-        } else if (strcmp(line, "close") == 0) {
-            peer_close();
-        }
-        snprintf(text, sizeof text, "done %s\n", line);
-        say(text, (DWORD)strlen(text));
-    }
-    return 0;
-}
-
-/* Reads nothing of what comes after the first words. */
-static int hold_sessions(const char *name, long count) {
-    static char hello[PIPE_BYTES], answer[200];
-    if (!fgets(hello, sizeof hello, stdin))
-        return 1;
-    for (long i = 0; i < count; i++) {
-        peer_pipe = connect_pipe(name);
-        if (peer_pipe == INVALID_HANDLE_VALUE)
-            return 1;
-        peer_send(hello);
-        if (read_pipe(peer_pipe, answer, sizeof answer - 1) == 0 || !strstr(answer, "welcome"))
-            return 1;
-    }
-    say("holding\n", 8);
-    while (fgets(hello, sizeof hello, stdin))
-        ;
-    return 0;
-}
-
-static int be_a_parent(wchar_t *line) {
-    STARTUPINFOW startup = {.cb = sizeof startup};
-    PROCESS_INFORMATION child;
-    char text[40];
-    if (!CreateProcessW(NULL, line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, &child))
-        return 97;
-    snprintf(text, sizeof text, "started %lu\n", child.dwProcessId);
-    say(text, (DWORD)strlen(text));
-    WaitForSingleObject(child.hProcess, INFINITE);
-    return 0;
-}
-
-static int interrupt(const char *pid) {
-    FreeConsole();
-    if (!AttachConsole(strtoul(pid, NULL, 10)))
-        return 1;
-    SetConsoleCtrlHandler(NULL, TRUE);
-    return GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0) ? 0 : 2;
-}
-
 int main(int argc, char **argv) {
     WSADATA data;
-    if (argc >= 2 && strcmp(argv[1], "idle") == 0)
-        Sleep(INFINITE);
-    if (argc == 3 && strcmp(argv[1], "interrupt") == 0)
-        return interrupt(argv[2]);
-    if (argc > 2 && strcmp(argv[1], "parent") == 0)
-        return be_a_parent(wcsstr(GetCommandLineW(), L" parent ") + wcslen(L" parent "));
-    if (argc == 3 && strcmp(argv[1], "peer") == 0)
-        return be_a_peer(argv[2]);
-    if (argc == 4 && strcmp(argv[1], "session") == 0)
-        return hold_session(argv[2], argv[3]);
-    if (argc == 4 && strcmp(argv[1], "sessions") == 0)
-        return hold_sessions(argv[2], strtol(argv[3], NULL, 10));
+    if (argc > 1)
+        return play_role(argc, argv);
     WSAStartup(MAKEWORD(2, 2), &data);
     return listen_for_requests();
 }

@@ -1,11 +1,13 @@
 /* The companion server of tests, as ../server.c, for Windows: the same options, as far as
  * there is something like it here. What is asked to end by SIGTERM there is by Ctrl-C here.
  *
- * Three more options: --kinds FILE starts a child in each way in which one could try to get away,
- * and writes their kinds and pids to the file; --window has a window, and ends when that is closed;
- * --console FILE adds to the file what would be seen of it: whether it has a console, whether that
- * has a window, and a visible one, and whether its own windows are to be hidden. Each thing that is
- * waited for has a thread of its own.
+ * More options: --kinds FILE starts a child in each way in which one could try to get away, and
+ * writes their kinds and pids to the file; --foster FILE starts one more, with the owner as its
+ * parent; --window has a window, and ends when that is closed; --interrupts presses Ctrl-C in its
+ * own console, and with --ignore-term says that it has heard it; --console FILE adds to the file
+ * what would be seen of it: whether it has a console, whether that has a window, and a visible one,
+ * and whether its own windows are to be hidden. Each thing that is waited for has a thread of its
+ * own.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -117,42 +119,91 @@ static void report_environment(const char *path) {
 
 /* ---- children ---- */
 
-/* Starts this program with other words; 0 if that is not possible. With `wait` the answer is its
- * exit code. */
-static DWORD start_self(const char *words, DWORD flags, bool inherit, bool wait) {
+static bool create_self(const char *words, DWORD flags, bool inherit, STARTUPINFOW *startup,
+                        PROCESS_INFORMATION *child) {
     wchar_t self[MAX_PATH], line[PATH_BYTES], *more = wide(words);
-    STARTUPINFOW startup = {
-        .cb = sizeof startup, .dwFlags = STARTF_USESHOWWINDOW, .wShowWindow = SW_HIDE};
-    PROCESS_INFORMATION child;
-    DWORD code = 0;
     GetModuleFileNameW(NULL, self, MAX_PATH);
     _snwprintf(line, PATH_BYTES, L"\"%ls\" %ls", self, more);
     free(more);
-    if (!CreateProcessW(NULL, line, NULL, NULL, inherit, flags, NULL, NULL, &startup, &child))
-        return 0;
-    code = child.dwProcessId;
+    return CreateProcessW(NULL, line, NULL, NULL, inherit, flags, NULL, NULL, startup, child);
+}
+
+/* Its exit code if it is waited for, or its pid. */
+static DWORD close_child(PROCESS_INFORMATION *child, bool wait) {
+    DWORD code = child->dwProcessId;
     if (wait) {
-        WaitForSingleObject(child.hProcess, INFINITE);
-        GetExitCodeProcess(child.hProcess, &code);
+        WaitForSingleObject(child->hProcess, INFINITE);
+        GetExitCodeProcess(child->hProcess, &code);
     }
-    CloseHandle(child.hProcess);
-    CloseHandle(child.hThread);
+    CloseHandle(child->hProcess);
+    CloseHandle(child->hThread);
     return code;
+}
+
+/* Starts this program with other words; 0 if that is not possible. With `wait` the answer is its
+ * exit code. */
+static DWORD start_self(const char *words, DWORD flags, bool inherit, bool wait) {
+    STARTUPINFOW startup = {
+        .cb = sizeof startup, .dwFlags = STARTF_USESHOWWINDOW, .wShowWindow = SW_HIDE};
+    PROCESS_INFORMATION child;
+    return create_self(words, flags, inherit, &startup, &child) ? close_child(&child, wait) : 0;
+}
+
+/* A program in a job of our own within the one that we are in starts another one, which leaves
+ * ours. That job stays as long as we do. */
+static DWORD start_from_job(DWORD limits, DWORD flags) {
+    JOBOBJECT_EXTENDED_LIMIT_INFORMATION information = {.BasicLimitInformation.LimitFlags = limits};
+    STARTUPINFOW startup = {.cb = sizeof startup};
+    PROCESS_INFORMATION child;
+    HANDLE job = CreateJobObjectW(NULL, NULL);
+    char words[40];
+    SetInformationJobObject(job, JobObjectExtendedLimitInformation, &information,
+                            sizeof information);
+    snprintf(words, sizeof words, "--start %lu", flags);
+    if (!create_self(words, CREATE_SUSPENDED, false, &startup, &child) ||
+        !AssignProcessToJobObject(job, child.hProcess))
+        return 0;
+    ResumeThread(child.hThread);
+    return close_child(&child, true);
+}
+
+/* With a process outside of our tree as its parent, whose job it then is in. */
+static DWORD start_fostered(void) {
+    const char *owner = getenv("TETHER_OWNER_PID");
+    STARTUPINFOEXW startup = {.StartupInfo.cb = sizeof startup};
+    PROCESS_INFORMATION child;
+    SIZE_T size = 0;
+    HANDLE parent =
+        owner ? OpenProcess(PROCESS_CREATE_PROCESS, FALSE, strtoul(owner, NULL, 10)) : NULL;
+    InitializeProcThreadAttributeList(NULL, 1, 0, &size);
+    startup.lpAttributeList = malloc(size);
+    if (!parent || !startup.lpAttributeList ||
+        !InitializeProcThreadAttributeList(startup.lpAttributeList, 1, 0, &size) ||
+        !UpdateProcThreadAttribute(startup.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_PARENT_PROCESS,
+                                   &parent, sizeof parent, NULL, NULL) ||
+        !create_self("--idle", EXTENDED_STARTUPINFO_PRESENT, false, &startup.StartupInfo, &child))
+        return 0;
+    return close_child(&child, false);
+}
+
+static void append_kind(const char *path, const char *kind, DWORD pid) {
+    char line[64];
+    snprintf(line, sizeof line, "%s %lu\n", kind, pid);
+    append(path, line);
 }
 
 /* The file is there when it is whole. */
 static void start_kinds(const char *path) {
-    char temporary[PATH_BYTES], line[64];
+    char temporary[PATH_BYTES];
     wchar_t *from, *to;
     snprintf(temporary, sizeof temporary, "%s.new", path);
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        snprintf(line, sizeof line, "%s %lu\n", kinds[i].name,
-                 start_self("--idle", kinds[i].flags, false, false));
-        append(temporary, line);
-    }
-    snprintf(line, sizeof line, "orphan %lu\nroot %lu\n",
-             start_self("--orphan --idle", DETACHED_PROCESS, false, true), GetCurrentProcessId());
-    append(temporary, line);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        append_kind(temporary, kinds[i].name, start_self("--idle", kinds[i].flags, false, false));
+    append_kind(temporary, "orphan", start_self("--orphan --idle", DETACHED_PROCESS, false, true));
+    append_kind(temporary, "nested",
+                start_from_job(JOB_OBJECT_LIMIT_BREAKAWAY_OK, CREATE_BREAKAWAY_FROM_JOB));
+    append_kind(temporary, "silent", start_from_job(JOB_OBJECT_LIMIT_SILENT_BREAKAWAY_OK, 0));
+    append_kind(temporary, "root", GetCurrentProcessId());
     from = wide(temporary);
     to = wide(path);
     MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING);
@@ -200,6 +251,8 @@ static void start_bomb(long limit) {
 
 /* ---- ends ---- */
 
+static void put(const char *data, size_t length);
+
 static void end_by_itself(void) {
     ExitProcess((UINT)number_of(text_of(options, "--exit"), 1));
 }
@@ -218,6 +271,8 @@ static BOOL WINAPI on_console(DWORD event) {
         Sleep((DWORD)number_option(options, "--term-delay-ms"));
         ExitProcess(0);
     }
+    if (find_option(options, "--interrupts"))
+        put("an interrupt came\n", strlen("an interrupt came\n"));
     return TRUE;
 }
 
@@ -242,8 +297,6 @@ static void start_thread(LPTHREAD_START_ROUTINE fn, void *context) {
         exit(1);
     CloseHandle(thread);
 }
-
-static void put(const char *data, size_t length);
 
 static LRESULT CALLBACK on_window(HWND window, UINT message, WPARAM word, LPARAM detail) {
     if (message == WM_CLOSE) {
@@ -445,6 +498,8 @@ static void be_a_child(int count, char **words) {
         SetConsoleCtrlHandler(ignore, TRUE);
         Sleep(INFINITE);
     }
+    if (count == 2 && strcmp(words[0], "--start") == 0)
+        exit((int)start_self("--idle", strtoul(words[1], NULL, 10), false, false));
     if (count == 2 && strncmp(words[0], "--escaped", 9) == 0)
         escape_and_wait(words[1], words[0][9] != '\0');
     if (count == 2 && strcmp(words[0], "--bomb") == 0) {
@@ -509,6 +564,8 @@ int main(void) {
         report_console(text_of(options, "--console"));
     if (text_of(options, "--kinds"))
         start_kinds(text_of(options, "--kinds"));
+    if (text_of(options, "--foster"))
+        append_kind(text_of(options, "--foster"), "fostered", start_fostered());
     if (text_of(options, "--escape"))
         start_escapes(text_of(options, "--escape"), false);
     if (text_of(options, "--escape-obedient"))
@@ -531,6 +588,8 @@ int main(void) {
     misbehave(ends);
     InterlockedExchange(&silent, 0);
     answer_all();
+    if (find_option(options, "--interrupts"))
+        GenerateConsoleCtrlEvent(CTRL_C_EVENT, 0);
     if (find_option(options, "--stop-self"))
         suspend_self();
     Sleep(INFINITE);
