@@ -48,7 +48,7 @@ unpack_windows_engine() {
 # Sets WINDOWS_ENGINE to what tests run under Wine: the same editor with another heap (quick_heap.c tells why).
 # One that does not have its memory from the old C library of Windows stays as it is.
 quicken_windows_engine() {
-    local from=$WINDOWS_ENGINE folder=$BUILD/windows-editor.quick heap=$ROOT/tests/support/quick_heap.c
+    local from=$WINDOWS_ENGINE folder=$BUILD/windows-editor.quick heap=$ROOT/tests/support/windows/quick_heap.c
     if [ -n "$from" ] && x86_64-w64-mingw32-objdump -p "$from" | grep -q 'DLL Name: msvcrt.dll'; then
         WINDOWS_ENGINE=$folder/godot.exe
         [ "$WINDOWS_ENGINE" -nt "$from" ] && [ "$WINDOWS_ENGINE" -nt "$heap" ] || make_quick_windows_engine
