@@ -27,6 +27,7 @@ struct watcher {
     struct os_wishes *wishes;
     struct os_watch *parent;
     struct stderr_log log;
+    int64_t kill_at; /* once it is asked to end */
     bool asked, over;
     int code;
 };
@@ -42,19 +43,26 @@ static void close_all(struct watcher *watcher) {
     stderr_log_finish(&watcher->log);
 }
 
+/* Or not yet, where the loop's time goes on while the machine sleeps. */
 static void on_grace_over(uv_timer_t *timer) {
     struct watcher *watcher = timer->data;
-    os_tree_kill(watcher->tree);
+    int64_t left = watcher->kill_at - os_clock_ms();
+    if (left > 0)
+        uv_timer_start(timer, on_grace_over, (uint64_t)left, 0);
+    else
+        os_tree_kill(watcher->tree);
 }
 
 /* Who is asked twice does not wait. */
 static void end(struct watcher *watcher) {
     if (watcher->over)
         return;
-    if (watcher->asked || !os_tree_ask(watcher->tree))
+    if (watcher->asked || !os_tree_ask(watcher->tree)) {
         os_tree_kill(watcher->tree);
-    else
+    } else {
+        watcher->kill_at = os_clock_ms() + watcher->options->config.stop_grace_ms;
         uv_timer_start(&watcher->timer, on_grace_over, watcher->options->config.stop_grace_ms, 0);
+    }
     watcher->asked = true;
 }
 
