@@ -123,16 +123,6 @@ static void on_said(void *context, const char *text) {
 
 /* ---- beginning ---- */
 
-/* If the server closes its streams, its client is to see that. */
-static void let_go_of_streams(void) {
-    for (uv_file file = 0; file < 2; file++) {
-        uv_fs_t request;
-        uv_fs_close(NULL, &request, file, NULL);
-        uv_fs_req_cleanup(&request);
-    }
-    os_stdio_ensure();
-}
-
 static int start(struct watcher *watcher, struct error *err) {
     struct os_tree_spec spec = {
         .words = (const char *const *)watcher->options->command,
@@ -151,7 +141,7 @@ static int start(struct watcher *watcher, struct error *err) {
         os_handle_close(&spec.stdio[2]);
     text_list_finish(&environment);
     if (rc == 0)
-        let_go_of_streams();
+        os_stdio_let_go(); /* if the server closes its streams, its client is to see that */
     return rc;
 }
 

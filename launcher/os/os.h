@@ -405,6 +405,9 @@ void os_stdio_release(os_handle *handle, int number);
 /* Makes standard output and error go where the handle goes. */
 int os_stdio_redirect(os_handle handle);
 
+/* Closes standard input and output, in whose places the null device is from then on. */
+int os_stdio_let_go(void);
+
 /* The system's text for an error code of either sign: os_error_text(rc).text. */
 struct os_error_text {
     char text[96];
