@@ -4,6 +4,8 @@
 #include "os/os_loop.h"
 #include "os/os_pipe.h"
 #include "os/os_spawn.h"
+#include "protocol/launch_run.h"
+#include "protocol/message.h"
 
 #include <shellapi.h>
 
@@ -429,6 +431,60 @@ static void test_a_detached_child(void) {
     check(os_liveness(&identity) == OS_DEAD);
 }
 
+/* ---- tether launch ---- */
+
+/* Has its output inherited, as by a program that is started in the same moment, and ends. */
+static int child_launches(void) {
+    char self[MAX_PATH], line[2 * MAX_PATH], said[64];
+    STARTUPINFOA startup = {.cb = sizeof startup, .dwFlags = STARTF_USESTDHANDLES};
+    PROCESS_INFORMATION holder;
+    GetModuleFileNameA(NULL, self, sizeof self);
+    snprintf(line, sizeof line, "\"%s\" sleep", self);
+    DuplicateHandle(GetCurrentProcess(), GetStdHandle(STD_OUTPUT_HANDLE), GetCurrentProcess(),
+                    &startup.hStdOutput, 0, TRUE, DUPLICATE_SAME_ACCESS);
+    if (!CreateProcessA(NULL, line, NULL, NULL, TRUE, CREATE_NO_WINDOW, NULL, NULL, &startup,
+                        &holder))
+        return 1;
+    snprintf(said, sizeof said, "{\"holder\":%lu}\n", holder.dwProcessId);
+    return os_write(1, said, strlen(said)) < 0;
+}
+
+static void on_launched(void *context, const json_t *result, const char *why) {
+    (void)why;
+    *(int64_t *)context = message_number(result, "holder", -1);
+}
+
+static void on_late(uv_timer_t *timer) {
+    uv_stop(timer->loop);
+}
+
+static void test_a_launch_that_has_ended_though_its_output_is_held_open(void) {
+    char self[MAX_PATH];
+    char *words[] = {WORD("tether"), WORD("launches"), NULL};
+    struct os_spawn_spec spec = {.path = self, .words = words, .environment = tap_environment()};
+    struct launch_run *run;
+    int64_t holder = 0;
+    uv_loop_t loop;
+    uv_timer_t late;
+    GetModuleFileNameA(NULL, self, sizeof self);
+    uv_loop_init(&loop);
+    uv_timer_init(&loop, &late);
+    check(launch_run_start(&run, &loop, &spec, NULL, on_launched, &holder) == 0);
+    uv_timer_start(&late, on_late, 30000, 0);
+    while (holder == 0 && uv_is_active((uv_handle_t *)&late))
+        uv_run(&loop, UV_RUN_ONCE);
+    HANDLE process = OpenProcess(PROCESS_TERMINATE | SYNCHRONIZE, FALSE, (DWORD)holder);
+    bool was_held = process && TerminateProcess(process, 9);
+    if (holder == 0)
+        launch_run_abort(run);
+    uv_close((uv_handle_t *)&late, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    int closed = uv_loop_close(&loop);
+    CloseHandle(process);
+    check(holder > 0 && was_held);
+    check(closed == 0);
+}
+
 /* ---- pipes ---- */
 
 static void test_last_words(void) {
@@ -533,6 +589,7 @@ int main(int argc, char **argv) {
         TEST(test_handles_are_handed_down),
         TEST(test_a_program_that_is_not_there),
         TEST(test_a_detached_child),
+        TEST(test_a_launch_that_has_ended_though_its_output_is_held_open),
         TEST(test_last_words),
         TEST(test_a_reader_that_goes),
         TEST(test_streams_that_are_let_go),
@@ -546,6 +603,8 @@ int main(int argc, char **argv) {
         return child_variables();
     if (strcmp(role, "lets_go") == 0)
         return child_lets_go(argc > 2 ? argv[2] : "");
+    if (strcmp(role, "launches") == 0)
+        return child_launches();
     if (strcmp(role, "handles") == 0)
         return child_handles(argc, argv);
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? role : NULL);
