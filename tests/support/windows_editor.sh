@@ -51,7 +51,9 @@ quicken_windows_engine() {
     local from=$WINDOWS_ENGINE folder=$BUILD/windows-editor.quick heap=$ROOT/tests/support/windows/quick_heap.c
     if [ -n "$from" ] && x86_64-w64-mingw32-objdump -p "$from" | grep -q 'DLL Name: msvcrt.dll'; then
         WINDOWS_ENGINE=$folder/godot.exe
-        [ "$WINDOWS_ENGINE" -nt "$from" ] && [ "$WINDOWS_ENGINE" -nt "$heap" ] || make_quick_windows_engine
+        if [ ! "$WINDOWS_ENGINE" -nt "$from" ] || [ ! "$WINDOWS_ENGINE" -nt "$heap" ]; then
+            make_quick_windows_engine
+        fi
     fi
 }
 
