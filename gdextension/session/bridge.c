@@ -21,7 +21,7 @@ enum {
 /* A call that has come and is not yet known to be taken up. */
 struct waiting {
     int64_t call;
-    uint64_t deadline; /* in the loop's time */
+    int64_t deadline;
     bool is_tool;
 };
 
@@ -135,9 +135,10 @@ static json_t *refusal(bool is_tool, const char *text) {
 
 static void watch_waiting(struct bridge *bridge);
 
+/* Also too early, where the loop's time goes on while the machine sleeps. */
 static void on_busy(uv_timer_t *timer) {
     struct bridge *bridge = timer->data;
-    while (bridge->waiting_count > 0 && bridge->waiting[0].deadline <= uv_now(bridge->loop)) {
+    while (bridge->waiting_count > 0 && bridge->waiting[0].deadline <= os_clock_ms()) {
         int64_t call = bridge->waiting[0].call;
         bool is_tool = bridge->waiting[0].is_tool;
         forget_waiting(bridge, call);
@@ -152,11 +153,11 @@ static void on_busy(uv_timer_t *timer) {
 }
 
 static void watch_waiting(struct bridge *bridge) {
-    uint64_t now = uv_now(bridge->loop);
+    int64_t left;
     if (bridge->waiting_count == 0)
         return;
-    uv_timer_start(&bridge->busy, on_busy,
-                   bridge->waiting[0].deadline > now ? bridge->waiting[0].deadline - now : 0, 0);
+    left = bridge->waiting[0].deadline - os_clock_ms();
+    uv_timer_start(&bridge->busy, on_busy, left > 0 ? (uint64_t)left : 0, 0);
 }
 
 /* A member for whoever may hold it longer than the message, or on another thread. */
@@ -176,7 +177,7 @@ static void take_call(struct bridge *bridge, const char *method, int64_t call, j
         return;
     }
     bridge->waiting[bridge->waiting_count++] =
-        (struct waiting){call, uv_now(bridge->loop) + BUSY_MS, is_tool};
+        (struct waiting){call, os_clock_ms() + BUSY_MS, is_tool};
     if (bridge->waiting_count == 1)
         watch_waiting(bridge);
     mailbox_tell(bridge->mailbox, CONTROL_CALL, method, call, parameters);

@@ -267,6 +267,7 @@ static int run_words(int argc, char **argv) {
 
 int cli_main(int argc, char **argv) {
     os_stdio_ensure();
+    os_console_speak_utf8();
     os_ignore_broken_pipes();
     memory_require(memory_say, NULL);
     return finish_output(run_words(argc, argv));

@@ -170,6 +170,7 @@ static void start_server(struct daemon *daemon) {
     struct server_start start = {
         .options = daemon->options,
         .daemon = daemon->self,
+        .folder = daemon->folder,
         .ready_place = ready_place(&daemon->ready),
         .mark = daemon->mark,
         .token = daemon->token,
@@ -460,12 +461,42 @@ static int know_self(struct daemon *daemon, struct error *err) {
     return rc;
 }
 
+/* Goes into the folder, or into the nearest above it that a process can be in. */
+static bool enter(const char *path) {
+    char at[OS_PATH_MAX];
+    size_t length = strlen(path);
+    memcpy(at, path, length + 1);
+    while (uv_chdir(at) < 0) {
+        while (length > 0 && !os_is_separator(at[length - 1]))
+            length--;
+        if (length == 0)
+            return false;
+        at[--length] = 0;
+    }
+    return true;
+}
+
+/* There are systems on which the folder that a process is in can be neither moved nor removed, and
+ * on the others what is mounted there stays. So we leave that of an editor which we may outlive,
+ * and with us the built-in server does. Another server's command runs in it, for that is where a
+ * relative path of it begins; where there is no way back we stay. */
+static void leave_folder(struct daemon *daemon) {
+    char here[OS_PATH_MAX];
+    size_t size = sizeof here;
+    bool is_for_command = !daemon->options->builtin;
+    if (daemon->foreground || uv_cwd(here, &size) < 0 || (is_for_command && uv_chdir(here) < 0))
+        return;
+    if (enter(daemon->dir.path) && is_for_command)
+        daemon->folder = memory_text(here, size);
+}
+
 static int open_place(struct daemon *daemon, struct error *err) {
     int rc;
     options_instance(daemon->options, daemon->instance);
     rc = options_dir(daemon->options, &daemon->dir, true, err);
     if (rc < 0)
         return rc;
+    leave_folder(daemon);
     if (daemon->options->lock_handle >= 0) {
         daemon->lock = (os_handle)daemon->options->lock_handle;
         return os_lock_adopt(daemon->lock, &daemon->dir, "lock", err);
@@ -593,6 +624,7 @@ static void release(struct daemon *daemon) {
     os_handle_close(&daemon->lock);
     os_dir_finish(&daemon->dir);
     json_decref(daemon->facts.command);
+    free(daemon->folder);
     free(daemon);
 }
 

@@ -27,6 +27,7 @@ struct watcher {
     struct os_wishes *wishes;
     struct os_watch *parent;
     struct stderr_log log;
+    int64_t kill_at; /* once it is asked to end */
     bool asked, over;
     int code;
 };
@@ -42,19 +43,26 @@ static void close_all(struct watcher *watcher) {
     stderr_log_finish(&watcher->log);
 }
 
+/* Or not yet, where the loop's time goes on while the machine sleeps. */
 static void on_grace_over(uv_timer_t *timer) {
     struct watcher *watcher = timer->data;
-    os_tree_kill(watcher->tree);
+    int64_t left = watcher->kill_at - os_clock_ms();
+    if (left > 0)
+        uv_timer_start(timer, on_grace_over, (uint64_t)left, 0);
+    else
+        os_tree_kill(watcher->tree);
 }
 
 /* Who is asked twice does not wait. */
 static void end(struct watcher *watcher) {
     if (watcher->over)
         return;
-    if (watcher->asked || !os_tree_ask(watcher->tree))
+    if (watcher->asked || !os_tree_ask(watcher->tree)) {
         os_tree_kill(watcher->tree);
-    else
+    } else {
+        watcher->kill_at = os_clock_ms() + watcher->options->config.stop_grace_ms;
         uv_timer_start(&watcher->timer, on_grace_over, watcher->options->config.stop_grace_ms, 0);
+    }
     watcher->asked = true;
 }
 
@@ -115,16 +123,6 @@ static void on_said(void *context, const char *text) {
 
 /* ---- beginning ---- */
 
-/* If the server closes its streams, its client is to see that. */
-static void let_go_of_streams(void) {
-    for (uv_file file = 0; file < 2; file++) {
-        uv_fs_t request;
-        uv_fs_close(NULL, &request, file, NULL);
-        uv_fs_req_cleanup(&request);
-    }
-    os_stdio_ensure();
-}
-
 static int start(struct watcher *watcher, struct error *err) {
     struct os_tree_spec spec = {
         .words = (const char *const *)watcher->options->command,
@@ -143,7 +141,7 @@ static int start(struct watcher *watcher, struct error *err) {
         os_handle_close(&spec.stdio[2]);
     text_list_finish(&environment);
     if (rc == 0)
-        let_go_of_streams();
+        os_stdio_let_go(); /* if the server closes its streams, its client is to see that */
     return rc;
 }
 

@@ -387,6 +387,10 @@ int os_random(void *out, size_t size);
  * ever lands there. Called first thing in main. */
 int os_stdio_ensure(void);
 
+/* From now on, until this process ends, a console takes what is written to it for the UTF-8 that it
+ * is. */
+void os_console_speak_utf8(void);
+
 /* From now on writing to a peer that is gone, or beyond what a file may hold, is an error of the
  * write, and no more than that. For a process that is ours alone. */
 void os_ignore_broken_pipes(void);
@@ -400,6 +404,9 @@ void os_stdio_release(os_handle *handle, int number);
 
 /* Makes standard output and error go where the handle goes. */
 int os_stdio_redirect(os_handle handle);
+
+/* Closes standard input and output, in whose places the null device is from then on. */
+int os_stdio_let_go(void);
 
 /* The system's text for an error code of either sign: os_error_text(rc).text. */
 struct os_error_text {

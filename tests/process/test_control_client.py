@@ -1,6 +1,7 @@
 """The extension's session with the launcher, without the engine: orders in any order, daemons that die or
 hang, and an end that never takes long. Rows A1, A10, E6."""
 import json
+import os
 import random
 import re
 import signal
@@ -111,6 +112,26 @@ def test_A10_a_launch_that_hangs_is_ended(instance, tmp_path, hangs):
         drive.state("launching")
         drive.tell("nap 30", "hurry quit")
         assert drive.destroy() < HURRIED_MS
+        drive.end()
+
+
+SAID = '{"result":"failed","code":1,"message":"said in the end"}'
+
+
+@pytest.mark.parametrize("says, told", [("printf '%s'" % SAID, "said in the end"), ("exit 0", ".*without a word.*")],
+                         ids=["a result", "nothing"])
+def test_E6_a_launch_has_ended_though_its_output_is_held_open(instance, tmp_path, says, told):
+    """By a program that another thread of the editor has started in that moment, and that has inherited it."""
+    held = tmp_path / "held"
+    program = system.script(str(tmp_path / "launcher"), "sleep 1000 &\necho $! >%s\n%s\n" % (held, says))
+    with Drive(instance, program=program) as drive:
+        try:
+            drive.tell("new", "start")
+            drive.next(r"failed -?\d+ (%s)" % told)
+        finally:
+            os.kill(int(held.read_text()), signal.SIGKILL)
+        drive.tell("hurry quit")
+        drive.destroy()
         drive.end()
 
 

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import time
@@ -122,6 +123,32 @@ def test_A13_behaves_as_if_started_by_hand(state_dir, tmp_path):
         kill(server, signal.SIGTERM)
         it.wait_end()
         assert "server exited with code 0" in it.log() and it.ports_are_free()
+
+
+def test_A13_no_folder_of_an_editor_is_held_by_who_outlives_it(state_dir, tmp_path):
+    """Daemon and built-in server are in a folder of their own, so that an editor's can be moved and removed."""
+    with Instance(state_dir) as it:
+        result = json.loads(it.cli("launch", cwd=tmp_path).output.splitlines()[-1])
+        assert result["code"] == 0, result
+        assert system.folder_of(result["daemon_pid"]) == it.directory
+        assert system.folder_of(result["server_pid"]) == it.directory
+
+
+def test_A13_a_command_starts_again_where_it_was_asked_for(state_dir, tmp_path):
+    """Also by a path that begins there; and if that place is gone, it is told."""
+    folder = tmp_path / "project \u00e4"
+    folder.mkdir()
+    name = "own" + os.path.splitext(SERVER)[1]
+    shutil.copy(system.local(SERVER), folder / name)
+    with Instance(state_dir) as it:
+        it.launch(command=[os.path.join(".", name)], cwd=folder)
+        assert system.folder_of(it.result["daemon_pid"]) == it.directory
+        assert system.folder_of(it.result["server_pid"]) == str(folder)
+        assert it.cli("restart").status == 0
+        assert it.status()["restarts"] == 1 and system.folder_of(it.status()["server"]["pid"]) == str(folder)
+        folder.rename(tmp_path / "moved")
+        kill(it.status()["server"]["pid"])
+        wait_until(lambda: "the folder that it was asked for in" in it.log(), "it cannot be started")
 
 
 def test_A14_owner_travels_in_the_environment_only(state_dir):

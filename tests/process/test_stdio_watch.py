@@ -1,5 +1,6 @@
 """K3: `tether mcp -- COMMAND` watches a stdio server that a client has started: its tree, its parent, its log."""
 import json
+import select
 import signal
 import subprocess
 
@@ -48,6 +49,21 @@ def test_K3_nothing_stands_between_client_and_server():
         client.popen.stdin.close()
         client.expect("end of input")
         assert client.wait() == 0
+
+
+def test_K3_what_the_server_closes_is_closed():
+    """Its client sees the end of the output, though server and watcher live on."""
+    argv = [TETHER, "mcp", "--", *system.STDIO_STUB]
+    with system.popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as client:
+        client.stdin.write(request_of("close_output", 1))
+        client.stdin.flush()
+        ended = select.select([client.stdout], [], [], LIMIT)[0]
+        try:
+            assert ended and client.stdout.read(1) == b""
+            assert client.poll() is None
+        finally:
+            client.terminate()
+            assert client.wait(LIMIT) in ASKED
 
 
 def test_K3_what_it_started_ends_with_it():

@@ -64,6 +64,8 @@ NOT_HERE = {
     "process/test_client_files.py::test_I8_a_name_that_is_no_text_is_refused": NAMES,
     "process/test_client_files.py::test_I8_folders_that_cannot_be_written": MODES,
     "process/test_stdio_watch.py::test_K3_whoever_is_killed_nothing_is_left[guard]": GUARD,
+    "process/test_stdio_watch.py::test_K3_what_the_server_closes_is_closed":
+        "the host of a console of Wine inherits the streams of whom it is for (tests/wine/os_process.c)",
     "process/test_stdio_server.py::test_K1_a_server_can_open_its_streams_by_their_names": "streams have no names there",
     "process/test_stdio_server.py::test_K1_the_end_is_in_order": STUB_CHILD,
     "process/test_stdio_server.py::test_K2_calls_wait_for_a_server_on_its_way": STUB_NUMBER,

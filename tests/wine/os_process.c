@@ -4,6 +4,8 @@
 #include "os/os_loop.h"
 #include "os/os_pipe.h"
 #include "os/os_spawn.h"
+#include "protocol/launch_run.h"
+#include "protocol/message.h"
 
 #include <shellapi.h>
 
@@ -429,6 +431,60 @@ static void test_a_detached_child(void) {
     check(os_liveness(&identity) == OS_DEAD);
 }
 
+/* ---- tether launch ---- */
+
+/* Has its output inherited, as by a program that is started in the same moment, and ends. */
+static int child_launches(void) {
+    char self[MAX_PATH], line[2 * MAX_PATH], said[64];
+    STARTUPINFOA startup = {.cb = sizeof startup, .dwFlags = STARTF_USESTDHANDLES};
+    PROCESS_INFORMATION holder;
+    GetModuleFileNameA(NULL, self, sizeof self);
+    snprintf(line, sizeof line, "\"%s\" sleep", self);
+    DuplicateHandle(GetCurrentProcess(), GetStdHandle(STD_OUTPUT_HANDLE), GetCurrentProcess(),
+                    &startup.hStdOutput, 0, TRUE, DUPLICATE_SAME_ACCESS);
+    if (!CreateProcessA(NULL, line, NULL, NULL, TRUE, CREATE_NO_WINDOW, NULL, NULL, &startup,
+                        &holder))
+        return 1;
+    snprintf(said, sizeof said, "{\"holder\":%lu}\n", holder.dwProcessId);
+    return os_write(1, said, strlen(said)) < 0;
+}
+
+static void on_launched(void *context, const json_t *result, const char *why) {
+    (void)why;
+    *(int64_t *)context = message_number(result, "holder", -1);
+}
+
+static void on_late(uv_timer_t *timer) {
+    uv_stop(timer->loop);
+}
+
+static void test_a_launch_that_has_ended_though_its_output_is_held_open(void) {
+    char self[MAX_PATH];
+    char *words[] = {WORD("tether"), WORD("launches"), NULL};
+    struct os_spawn_spec spec = {.path = self, .words = words, .environment = tap_environment()};
+    struct launch_run *run;
+    int64_t holder = 0;
+    uv_loop_t loop;
+    uv_timer_t late;
+    GetModuleFileNameA(NULL, self, sizeof self);
+    uv_loop_init(&loop);
+    uv_timer_init(&loop, &late);
+    check(launch_run_start(&run, &loop, &spec, NULL, on_launched, &holder) == 0);
+    uv_timer_start(&late, on_late, 30000, 0);
+    while (holder == 0 && uv_is_active((uv_handle_t *)&late))
+        uv_run(&loop, UV_RUN_ONCE);
+    HANDLE process = OpenProcess(PROCESS_TERMINATE | SYNCHRONIZE, FALSE, (DWORD)holder);
+    bool was_held = process && TerminateProcess(process, 9);
+    if (holder == 0)
+        launch_run_abort(run);
+    uv_close((uv_handle_t *)&late, NULL);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    int closed = uv_loop_close(&loop);
+    CloseHandle(process);
+    check(holder > 0 && was_held);
+    check(closed == 0);
+}
+
 /* ---- pipes ---- */
 
 static void test_last_words(void) {
@@ -466,6 +522,59 @@ static void test_a_reader_that_goes(void) {
     check(rc == UV_EPIPE || rc == UV_EOF);
 }
 
+/* Without a console, whose host would inherit the streams under Wine. */
+static bool start_with_streams(PROCESS_INFORMATION *child, const char *name, HANDLE input,
+                               HANDLE output) {
+    char self[MAX_PATH], line[2 * MAX_PATH];
+    STARTUPINFOA startup = {.cb = sizeof startup,
+                            .dwFlags = STARTF_USESTDHANDLES,
+                            .hStdInput = input,
+                            .hStdOutput = output,
+                            .hStdError = INVALID_HANDLE_VALUE};
+    GetModuleFileNameA(NULL, self, sizeof self);
+    snprintf(line, sizeof line, "\"%s\" lets_go %s", self, name);
+    SetHandleInformation(input, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
+    SetHandleInformation(output, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
+    return CreateProcessA(NULL, line, NULL, NULL, TRUE, DETACHED_PROCESS, NULL, NULL, &startup,
+                          child);
+}
+
+static int child_lets_go(const char *name) {
+    HANDLE event = OpenEventA(EVENT_MODIFY_STATE, FALSE, name);
+    char byte;
+    if (os_write(1, "before", 6) < 0 || os_stdio_let_go() < 0 || os_write(1, "x", 1) < 0 ||
+        os_read(0, &byte, 1) != 0)
+        return 1;
+    puts("nobody");
+    fflush(stdout);
+    SetEvent(event);
+    Sleep(INFINITE);
+    return 0;
+}
+
+static void test_streams_that_are_let_go(void) {
+    os_handle input[2], output[2];
+    PROCESS_INFORMATION child;
+    char name[64], got[16];
+    snprintf(name, sizeof name, "tether-let-go-%lu", GetCurrentProcessId());
+    HANDLE event = CreateEventA(NULL, TRUE, FALSE, name);
+    check(os_pipe(&input[0], &input[1]) == 0 && os_pipe(&output[0], &output[1]) == 0);
+    check(start_with_streams(&child, name, (HANDLE)input[0], (HANDLE)output[1]));
+    os_handle_close(&input[0]);
+    os_handle_close(&output[1]);
+    HANDLE either[] = {event, child.hProcess};
+    bool is_up = WaitForMultipleObjects(2, either, FALSE, 60000) == WAIT_OBJECT_0;
+    int64_t some = is_up ? os_read(output[0], got, sizeof got) : 0;
+    bool ended = !PeekNamedPipe((HANDLE)output[0], NULL, 0, NULL, NULL, NULL);
+    bool unread = os_reader_gone(input[1]);
+    tap_end(&child);
+    CloseHandle(event);
+    os_handle_close(&input[1]);
+    os_handle_close(&output[0]);
+    check(is_up && some == 6);
+    check(ended && unread);
+}
+
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_identity),
@@ -480,8 +589,10 @@ int main(int argc, char **argv) {
         TEST(test_handles_are_handed_down),
         TEST(test_a_program_that_is_not_there),
         TEST(test_a_detached_child),
+        TEST(test_a_launch_that_has_ended_though_its_output_is_held_open),
         TEST(test_last_words),
         TEST(test_a_reader_that_goes),
+        TEST(test_streams_that_are_let_go),
     };
     const char *role = argc > 1 ? argv[1] : "";
     if (strcmp(role, "sleep") == 0)
@@ -490,6 +601,10 @@ int main(int argc, char **argv) {
         return child_words();
     if (strcmp(role, "variables") == 0)
         return child_variables();
+    if (strcmp(role, "lets_go") == 0)
+        return child_lets_go(argc > 2 ? argv[2] : "");
+    if (strcmp(role, "launches") == 0)
+        return child_launches();
     if (strcmp(role, "handles") == 0)
         return child_handles(argc, argv);
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? role : NULL);

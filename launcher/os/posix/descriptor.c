@@ -88,6 +88,12 @@ int os_stdio_ensure(void) {
     return 0;
 }
 
+int os_stdio_let_go(void) {
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    return os_stdio_ensure();
+}
+
 int os_stdio_redirect(os_handle handle) {
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
         if (dup2((int)handle, fd) < 0)

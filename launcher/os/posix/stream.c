@@ -25,6 +25,10 @@ int os_write(os_handle handle, const void *data, size_t length) {
     return 0;
 }
 
+/* Terminals do so by themselves, or are told by the user's locale. */
+void os_console_speak_utf8(void) {
+}
+
 /* What a pipe takes at once when poll() says that it is writable. */
 enum { CHUNK = 4096 };
 

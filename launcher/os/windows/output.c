@@ -83,10 +83,23 @@ int os_stdio_ensure(void) {
     return 0;
 }
 
-/* Both what the system and what the C library think the streams are. */
+/* The descriptor becomes these streams, both what the system and what the C library think they are,
+ * and is closed. */
+static int become(int fd, int first, int last) {
+    static const DWORD names[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
+    int rc = 0;
+    for (int number = first; number <= last && rc == 0; number++) {
+        rc = _dup2(fd, number) == 0 ? 0 : UV_EBADF;
+        if (rc == 0 && !SetStdHandle(names[number], (HANDLE)_get_osfhandle(number)))
+            rc = win_error();
+    }
+    _close(fd);
+    return rc;
+}
+
 int os_stdio_redirect(os_handle handle) {
     HANDLE self = GetCurrentProcess(), copy;
-    int fd, rc = 0;
+    int fd;
     if (!DuplicateHandle(self, (HANDLE)handle, self, &copy, 0, FALSE, DUPLICATE_SAME_ACCESS))
         return win_error();
     fd = _open_osfhandle((intptr_t)copy, _O_APPEND | _O_BINARY);
@@ -94,11 +107,10 @@ int os_stdio_redirect(os_handle handle) {
         CloseHandle(copy);
         return UV_EMFILE;
     }
-    for (int number = 1; number <= 2 && rc == 0; number++)
-        rc = _dup2(fd, number) == 0 ? 0 : UV_EBADF;
-    _close(fd);
-    if (rc == 0 && (!SetStdHandle(STD_OUTPUT_HANDLE, (HANDLE)_get_osfhandle(1)) ||
-                    !SetStdHandle(STD_ERROR_HANDLE, (HANDLE)_get_osfhandle(2))))
-        rc = win_error();
-    return rc;
+    return become(fd, 1, 2);
+}
+
+int os_stdio_let_go(void) {
+    int nothing = _open("NUL", _O_RDWR | _O_BINARY);
+    return nothing < 0 ? UV_EMFILE : become(nothing, 0, 1);
 }

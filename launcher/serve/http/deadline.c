@@ -2,13 +2,16 @@
 
 #include <stddef.h>
 
+#include "os/os.h"
+
 static void on_timer(uv_timer_t *timer);
 
 static void set_timer(struct deadlines *all, uint64_t due) {
-    uint64_t now = uv_now(all->timer.loop);
+    uint64_t now = (uint64_t)os_clock_ms();
     if (all->set_for != 0 && all->set_for <= due)
         return;
     all->set_for = due;
+    uv_update_time(all->timer.loop);
     uv_timer_start(&all->timer, on_timer, due > now ? due - now : 0, 0);
 }
 
@@ -20,9 +23,10 @@ static void run_class(struct deadline_class *class, uint64_t now) {
     }
 }
 
+/* It may come early: on some systems the loop's time goes on while the machine sleeps. */
 static void on_timer(uv_timer_t *timer) {
     struct deadlines *all = timer->data;
-    uint64_t now = uv_now(timer->loop);
+    uint64_t now = (uint64_t)os_clock_ms();
     all->set_for = 0;
     for (unsigned i = 0; i < all->count; i++)
         run_class(all->classes[i], now);
@@ -50,7 +54,7 @@ void deadlines_add(struct deadlines *all, struct deadline_class *class, uint64_t
 void deadline_start(struct deadline *deadline, struct deadline_class *class) {
     deadline_stop(deadline);
     deadline->class = class;
-    deadline->due = uv_now(class->all->timer.loop) + class->length_ms;
+    deadline->due = (uint64_t)os_clock_ms() + class->length_ms;
     deadline->next = NULL;
     deadline->previous = class->last;
     if (class->last)

@@ -290,9 +290,15 @@ static int start_run(struct stdio_run *run) {
     return rc;
 }
 
-/* What does not tell what it offers would let calls wait without end. */
+/* What does not tell what it offers would let calls wait without end. The timer may come too early,
+ * where the loop's time goes on while the machine sleeps. */
 static void on_late(uv_timer_t *timer) {
     struct stdio_program *program = timer->data;
+    int64_t left = program->late_at - os_clock_ms();
+    if (left > 0) {
+        uv_timer_start(timer, on_late, (uint64_t)left, 0);
+        return;
+    }
     fprintf(stderr,
             "tether serve: the server has not answered what it was asked first within %u ms\n",
             (unsigned)program->options->config.ready_timeout_ms);
@@ -311,6 +317,7 @@ static void on_start(uv_timer_t *timer) {
     }
     if (rc == 0) {
         program->run = run;
+        program->late_at = os_clock_ms() + program->options->config.ready_timeout_ms;
         if (program->options->config.ready_timeout_ms)
             uv_timer_start(timer, on_late, program->options->config.ready_timeout_ms, 0);
         program->events->started(program->context);

@@ -43,6 +43,7 @@ struct stdio_program {
     uv_timer_t timer;      /* until it is started again, or asked to end in another way */
     struct crashes crashes;
     int64_t ready_at; /* 0: this run has not been ready */
+    int64_t late_at;  /* when it should have been */
     bool was_ready, ending;
     unsigned starts;
     struct buffer line;
