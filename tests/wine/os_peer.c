@@ -1,0 +1,145 @@
+/* Who is at the other end of a connection and who has a port, where the system names processes that
+ * it does not let us ask: by a table of connections as Windows tells it. */
+#include "stand_in.h"
+
+#include <iphlpapi.h>
+
+#include "daemon/ports.h"
+#include "protocol/own_user.h"
+
+enum { PORT = 4711, ROWS = 4, NOBODY = 0x7ffffffc };
+
+struct row {
+    uint16_t local, remote; /* both on 127.0.0.1 */
+    DWORD state, pid;
+};
+
+static struct {
+    bool windows; /* the table is that of the test, and is read as on Windows */
+    bool no_token;
+    int bind_error;
+    DWORD denied; /* who may not be opened */
+    struct row rows[ROWS];
+} want;
+
+/* ---- the system ---- */
+
+REAL("kernel32", HANDLE, OpenProcess, DWORD, BOOL, DWORD)
+static HANDLE WINAPI my_OpenProcess(DWORD access, BOOL inherit, DWORD pid) {
+    if (want.denied && pid == want.denied) {
+        SetLastError(ERROR_ACCESS_DENIED);
+        return NULL;
+    }
+    return real_OpenProcess()(access, inherit, pid);
+}
+REPLACE(OpenProcess);
+
+REAL("advapi32", BOOL, OpenProcessToken, HANDLE, DWORD, PHANDLE)
+static BOOL WINAPI my_OpenProcessToken(HANDLE process, DWORD access, PHANDLE token) {
+    return want.no_token ? refuse(ERROR_ACCESS_DENIED)
+                         : real_OpenProcessToken()(process, access, token);
+}
+REPLACE(OpenProcessToken);
+
+REAL("ws2_32", int, bind, SOCKET, const struct sockaddr *, int)
+static int WINAPI my_bind(SOCKET opened, const struct sockaddr *address, int length) {
+    note("bind");
+    if (want.bind_error) {
+        WSASetLastError(want.bind_error);
+        return SOCKET_ERROR;
+    }
+    return real_bind()(opened, address, length);
+}
+REPLACE(bind);
+
+REAL("ws2_32", int, setsockopt, SOCKET, int, int, const char *, int)
+static int WINAPI my_setsockopt(SOCKET opened, int level, int name, const char *value, int length) {
+    if (level == SOL_SOCKET && name == SO_EXCLUSIVEADDRUSE)
+        note("exclusive");
+    if (level == SOL_SOCKET && name == SO_REUSEADDR)
+        note("shared");
+    return real_setsockopt()(opened, level, name, value, length);
+}
+REPLACE(setsockopt);
+
+REAL("iphlpapi", DWORD, GetExtendedTcpTable, PVOID, PDWORD, BOOL, ULONG, TCP_TABLE_CLASS, ULONG)
+DWORD WINAPI GetExtendedTcpTable(PVOID out, PDWORD size, WINBOOL sorted, ULONG family,
+                                 TCP_TABLE_CLASS kind, ULONG reserved) {
+    MIB_TCPTABLE_OWNER_PID *table = out;
+    if (!want.windows)
+        return real_GetExtendedTcpTable()(out, size, sorted, family, kind, reserved);
+    memset(out, 0, *size);
+    for (int i = 0; family == AF_INET && i < ROWS && want.rows[i].local; i++)
+        table->table[table->dwNumEntries++] =
+            (MIB_TCPROW_OWNER_PID){.dwState = want.rows[i].state,
+                                   .dwLocalAddr = htonl(INADDR_LOOPBACK),
+                                   .dwLocalPort = htons(want.rows[i].local),
+                                   .dwRemoteAddr = htonl(INADDR_LOOPBACK),
+                                   .dwRemotePort = htons(want.rows[i].remote),
+                                   .dwOwningPid = want.rows[i].pid};
+    return NO_ERROR;
+}
+
+/* What tells Wine from Windows is found in this module. */
+REAL("kernel32", HMODULE, GetModuleHandleW, LPCWSTR)
+static HMODULE WINAPI my_GetModuleHandleW(LPCWSTR name) {
+    if (want.windows && name && wcscmp(name, L"ntdll.dll") == 0)
+        return NULL;
+    return real_GetModuleHandleW()(name);
+}
+REPLACE(GetModuleHandleW);
+
+/* ---- ports ---- */
+
+static void test_G6_listeners_are_exclusive(void) {
+    os_handle listener;
+    uint16_t port = 0;
+    record();
+    int rc = os_listen(&listener, 0, 4, NULL);
+    os_socket_port(listener, &port);
+    os_handle_close(&listener);
+    int tried = os_port_try(port, NULL);
+    show();
+    check(rc == 0 && tried == 0);
+    check(count_of("exclusive") == count_of("bind") && count_of("bind") >= 4);
+    check(count_of("shared") == 0);
+}
+
+static void test_G1_a_port_that_the_system_keeps_is_explained(void) {
+    struct error err = {0};
+    want.windows = true;
+    want.bind_error = WSAEACCES;
+    want.rows[0] = (struct row){PORT, 0, MIB_TCP_STATE_LISTEN, GetCurrentProcessId()};
+    int kept = os_port_try(PORT - 1, &err);
+    printf("# %s\n", err.message);
+    bool explained = strstr(err.message, "Hyper-V") && strstr(err.message, "excludedportrange");
+    int held = os_port_try(PORT, &err); /* another's exclusive port is refused in the same way */
+    want.rows[0] = (struct row){.local = 0};
+    want.bind_error = 0;
+    want.windows = false;
+    check(kept == UV_EACCES && explained);
+    check(held == UV_EADDRINUSE);
+}
+
+static void test_G1_the_holder_of_a_port_is_named(void) {
+    struct os_port_holder holder, nobody;
+    want.windows = true;
+    want.rows[0] = (struct row){PORT, 0, MIB_TCP_STATE_LISTEN, GetCurrentProcessId()};
+    int rc = os_port_holder(PORT, &holder), none = os_port_holder(PORT + 1, &nobody);
+    want.rows[0] = (struct row){.local = 0};
+    want.windows = false;
+    printf("# %s\n", holder.command);
+    check(rc == 0 && none == UV_ENOENT);
+    check(holder.identity.pid == GetCurrentProcessId() && holder.listening);
+    check(strstr(holder.executable, "os_peer.exe") && strstr(holder.command, "os_peer"));
+    check(holder.user == os_user_self());
+}
+
+int main(int argc, char **argv) {
+    static const struct tap_test tests[] = {
+        TEST(test_G6_listeners_are_exclusive),
+        TEST(test_G1_a_port_that_the_system_keeps_is_explained),
+        TEST(test_G1_the_holder_of_a_port_is_named),
+    };
+    return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? argv[1] : NULL);
+}
