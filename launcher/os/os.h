@@ -281,7 +281,8 @@ int os_peer_of(os_handle connection, struct os_peer *peer);
  * connection is accepted, it costs some microseconds. UV_ESRCH: nobody holds it any more (the peer
  * has closed it), it is not of this machine, or there is no descriptor or memory left to ask with:
  * such a peer is to be refused, or whoever writes and closes at once, or uses all of it up, would
- * not be asked. Another error: the system does not tell. */
+ * not be asked. OS_USER_UNKNOWN: one that we may not ask about, so not our own user. Another error:
+ * the system does not tell. */
 int os_tcp_peer_user(os_handle connection, uint32_t *user);
 
 /* The same for a connection that we made, to be asked before anything is said on it: whose server

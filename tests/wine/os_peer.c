@@ -89,6 +89,83 @@ static HMODULE WINAPI my_GetModuleHandleW(LPCWSTR name) {
 }
 REPLACE(GetModuleHandleW);
 
+/* ---- the other end of a connection ---- */
+
+struct connection {
+    uv_loop_t loop;
+    uv_tcp_t client, server;
+    uint16_t client_port, server_port;
+};
+
+static int connection_open(struct connection *connection) {
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    os_handle listener;
+    int rc = os_listen(&listener, 0, 4, NULL);
+    SOCKET client = socket(AF_INET, SOCK_STREAM, 0), server;
+    if (rc < 0)
+        return rc;
+    os_socket_port(listener, &connection->server_port);
+    at.sin_port = htons(connection->server_port);
+    rc = connect(client, (struct sockaddr *)&at, sizeof at);
+    server = accept((SOCKET)listener, NULL, NULL);
+    closesocket((SOCKET)listener);
+    os_socket_port((os_handle)client, &connection->client_port);
+    uv_loop_init(&connection->loop);
+    uv_tcp_init(&connection->loop, &connection->client);
+    uv_tcp_init(&connection->loop, &connection->server);
+    if (rc == 0)
+        rc = uv_tcp_open(&connection->client, client);
+    return rc < 0 ? rc : uv_tcp_open(&connection->server, server);
+}
+
+static void connection_close(struct connection *connection) {
+    uv_close((uv_handle_t *)&connection->client, NULL);
+    uv_close((uv_handle_t *)&connection->server, NULL);
+    uv_run(&connection->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&connection->loop);
+}
+
+/* What either end makes of the other, if the system says that this process has it. */
+static int judged(const struct connection *connection, DWORD pid, int *by_client) {
+    int by_server;
+    want.windows = true;
+    want.rows[0] =
+        (struct row){connection->client_port, connection->server_port, MIB_TCP_STATE_ESTAB, pid};
+    by_server = own_client_check(&connection->server);
+    want.rows[0] =
+        (struct row){connection->server_port, connection->client_port, MIB_TCP_STATE_ESTAB, pid};
+    *by_client = own_server_check(&connection->client);
+    want.rows[0] = (struct row){.local = 0};
+    want.windows = want.no_token = false;
+    want.denied = 0;
+    return by_server;
+}
+
+static void test_G6_the_other_end_is_ours_where_its_process_is(void) {
+    struct connection connection;
+    int by_client, of_nobody;
+    check(os_user_self() != OS_USER_UNKNOWN && connection_open(&connection) == 0);
+    int by_server = judged(&connection, GetCurrentProcessId(), &by_client);
+    int by_nobody = judged(&connection, NOBODY, &of_nobody);
+    connection_close(&connection);
+    check(by_server == 0 && by_client == 0);
+    check(by_nobody == UV_ECONNRESET && of_nobody == UV_ECONNRESET);
+}
+
+/* Windows lets nobody but an administrator ask the processes of other users. */
+static void test_G6_whom_we_may_not_ask_is_another(void) {
+    struct connection connection;
+    int client_of_denied, client_without_token;
+    check(os_user_self() != OS_USER_UNKNOWN && connection_open(&connection) == 0);
+    want.denied = GetCurrentProcessId();
+    int of_denied = judged(&connection, GetCurrentProcessId(), &client_of_denied);
+    want.no_token = true;
+    int without_token = judged(&connection, GetCurrentProcessId(), &client_without_token);
+    connection_close(&connection);
+    check(of_denied == UV_EPERM && without_token == UV_EPERM);
+    check(client_of_denied == UV_EPERM && client_without_token == UV_EPERM);
+}
+
 /* ---- ports ---- */
 
 static void test_G6_listeners_are_exclusive(void) {
@@ -137,6 +214,8 @@ static void test_G1_the_holder_of_a_port_is_named(void) {
 
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
+        TEST(test_G6_the_other_end_is_ours_where_its_process_is),
+        TEST(test_G6_whom_we_may_not_ask_is_another),
         TEST(test_G6_listeners_are_exclusive),
         TEST(test_G1_a_port_that_the_system_keeps_is_explained),
         TEST(test_G1_the_holder_of_a_port_is_named),
