@@ -719,8 +719,7 @@ static void expected_pipe(char *out, size_t size, const char *flags) {
     real_GetTokenInformation()(token, TokenUser, &answer, sizeof answer, &length);
     CloseHandle(token);
     ConvertSidToStringSidA(answer.user.User.Sid, &me);
-    snprintf(out, size, "pipe%s OVERLAPPED LOCAL O:%sD:P(D;;GA;;;NU)(A;;GA;;;%s)(A;;GA;;;SY)\n",
-             flags, me, me);
+    snprintf(out, size, "pipe%s OVERLAPPED LOCAL O:%sD:P(A;;GA;;;%s)(A;;GA;;;SY)\n", flags, me, me);
     LocalFree(me);
 }
 

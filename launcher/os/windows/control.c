@@ -29,11 +29,13 @@ static int make_instance(const wchar_t *name, bool first, HANDLE *instance) {
     *instance = INVALID_HANDLE_VALUE;
     if (rc < 0)
         return rc;
-    *instance = CreateNamedPipeW(
-        name,
-        PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | (first ? FILE_FLAG_FIRST_PIPE_INSTANCE : 0),
-        PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
-        PIPE_UNLIMITED_INSTANCES, PIPE_BYTES, PIPE_BYTES, 0, &attributes);
+    *instance = CreateNamedPipeW(/* those of other machines are turned away, whoever they are */
+                                 name,
+                                 PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED |
+                                     (first ? FILE_FLAG_FIRST_PIPE_INSTANCE : 0),
+                                 PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT |
+                                     PIPE_REJECT_REMOTE_CLIENTS,
+                                 PIPE_UNLIMITED_INSTANCES, PIPE_BYTES, PIPE_BYTES, 0, &attributes);
     rc = *instance == INVALID_HANDLE_VALUE ? win_error() : 0;
     LocalFree(attributes.lpSecurityDescriptor);
     return rc;

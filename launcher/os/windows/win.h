@@ -77,7 +77,9 @@ uint32_t win_user_number(struct win_user *user);
 int win_user_text(char out[WIN_SID_TEXT]);
 
 /* What only our user and the system may touch: for a directory and what is made in it, for a file,
- * for a pipe that no other machine reaches. To be given back by LocalFree. */
+ * for a pipe or an event. Whether other machines reach it is another question: to deny it to all
+ * who come by the network would shut out ourselves, for so do those who log on by SSH. To be given
+ * back by LocalFree. */
 enum win_privacy { WIN_PRIVATE_DIRECTORY, WIN_PRIVATE_FILE, WIN_PRIVATE_PIPE };
 int win_descriptor(enum win_privacy kind, PSECURITY_DESCRIPTOR *descriptor);
 
