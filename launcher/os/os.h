@@ -294,8 +294,8 @@ int os_tcp_server_user(os_handle connection, uint32_t *user);
 
 /* Whether a server could listen on 127.0.0.1:port now, with nobody on [::1] or a wildcard address
  * to be reached in its place. UV_EADDRINUSE: somebody is there. UV_EAGAIN: nobody is, but
- * connections of one that is gone (and had not set SO_REUSEADDR) block it for up to a minute.
- * UV_EACCES: the system keeps the port. */
+ * connections of one that is gone block it for a while (where there is SO_REUSEADDR, if that one
+ * had not set it). UV_EACCES: the system keeps the port. */
 int os_port_try(uint16_t port, struct error *err);
 
 /* A blocking socket that listens on 127.0.0.1. Port 0 lets the system choose; os_socket_port tells

@@ -89,6 +89,14 @@ static HMODULE WINAPI my_GetModuleHandleW(LPCWSTR name) {
 }
 REPLACE(GetModuleHandleW);
 
+/* A process that has ended, but whose pid is not another's while its handle is open. */
+static DWORD dead_process(PROCESS_INFORMATION *child) {
+    if (!tap_child(child, "nothing", NULL))
+        return 0;
+    WaitForSingleObject(child->hProcess, INFINITE);
+    return child->dwProcessId;
+}
+
 /* ---- the other end of a connection ---- */
 
 struct connection {
@@ -166,6 +174,59 @@ static void test_G6_whom_we_may_not_ask_is_another(void) {
     check(client_of_denied == UV_EPERM && client_without_token == UV_EPERM);
 }
 
+/* ---- what is left of connections ---- */
+
+static int tried(DWORD state, DWORD pid, int *holder) {
+    struct os_port_holder found;
+    struct error err = {0};
+    want.windows = true;
+    want.bind_error = WSAEADDRINUSE;
+    want.rows[0] = (struct row){PORT, 0, state, pid};
+    int rc = os_port_try(PORT, &err);
+    *holder = os_port_holder(PORT, &found);
+    printf("# state %lu of %s: %s\n", state, pid == 0 ? "nobody" : "a process", err.message);
+    want.rows[0] = (struct row){.local = 0};
+    want.bind_error = 0;
+    want.windows = false;
+    return rc;
+}
+
+static void test_A6_A11_what_is_left_of_connections_is_no_holder(void) {
+    static const DWORD left[] = {MIB_TCP_STATE_FIN_WAIT1, MIB_TCP_STATE_FIN_WAIT2,
+                                 MIB_TCP_STATE_CLOSE_WAIT, MIB_TCP_STATE_CLOSING,
+                                 MIB_TCP_STATE_LAST_ACK};
+    PROCESS_INFORMATION child;
+    DWORD dead = dead_process(&child);
+    int holder, wrong = 0;
+    check(dead != 0);
+    int waiting = tried(MIB_TCP_STATE_TIME_WAIT, 0, &holder);
+    wrong += holder != UV_ENOENT;
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        wrong += tried(left[i], dead, &holder) != UV_EAGAIN;
+        wrong += holder != UV_ENOENT;
+    }
+    tap_end(&child);
+    check(waiting == UV_EAGAIN && wrong == 0);
+}
+
+static void test_A6_A11_a_process_that_may_have_the_port_is_no_leftover(void) {
+    PROCESS_INFORMATION child;
+    DWORD dead = dead_process(&child);
+    int holder[5];
+    check(dead != 0);
+    int alive = tried(MIB_TCP_STATE_CLOSE_WAIT, GetCurrentProcessId(), &holder[0]);
+    int inherited = tried(MIB_TCP_STATE_LISTEN, dead, &holder[1]);
+    int in_use = tried(MIB_TCP_STATE_ESTAB, dead, &holder[2]);
+    want.denied = dead; /* it may live as another user's */
+    int hidden = tried(MIB_TCP_STATE_CLOSE_WAIT, dead, &holder[3]);
+    want.denied = 0;
+    int untold = tried(0, 0, &holder[4]);
+    tap_end(&child);
+    check(alive == UV_EADDRINUSE && holder[0] == 0);
+    check(inherited == UV_EADDRINUSE && holder[1] == 0);
+    check(in_use == UV_EADDRINUSE && hidden == UV_EADDRINUSE && untold == UV_EADDRINUSE);
+}
+
 /* ---- ports ---- */
 
 static void test_G6_listeners_are_exclusive(void) {
@@ -216,9 +277,13 @@ int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_G6_the_other_end_is_ours_where_its_process_is),
         TEST(test_G6_whom_we_may_not_ask_is_another),
+        TEST(test_A6_A11_what_is_left_of_connections_is_no_holder),
+        TEST(test_A6_A11_a_process_that_may_have_the_port_is_no_leftover),
         TEST(test_G6_listeners_are_exclusive),
         TEST(test_G1_a_port_that_the_system_keeps_is_explained),
         TEST(test_G1_the_holder_of_a_port_is_named),
     };
+    if (argc > 1 && strcmp(argv[1], "nothing") == 0)
+        return 0;
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? argv[1] : NULL);
 }
