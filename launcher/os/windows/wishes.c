@@ -35,7 +35,8 @@ static unsigned wish_of(DWORD event) {
         return OS_WISH_END;
     case CTRL_CLOSE_EVENT:
         return OS_WISH_HANGUP;
-    default: /* the user leaves, or the machine ends */
+    default: /* logging off, shutting down: told to services, and we are none; see docs/windows.md
+              */
         return OS_WISH_END;
     }
 }
