@@ -11,6 +11,8 @@
 
 #include "memory.h"
 
+const bool os_control_is_file = false;
+
 enum { PIPE_BYTES = 65536 };
 
 struct os_control {
