@@ -99,10 +99,22 @@ static void test_G2_where_no_package_may_be_left_it_is_started_in_it(void) {
     check(rc == 0 && in_order("policy=1\n", "policy=0\n") && count_of("policy=0\n") == 1);
 }
 
+/* ---- standard error ---- */
+
+/* An editor without a terminal may have the number of a handle that is none. */
+static void test_D1_a_standard_error_that_is_none_is_an_empty_one(void) {
+    HANDLE before = GetStdHandle(STD_ERROR_HANDLE);
+    SetStdHandle(STD_ERROR_HANDLE, (HANDLE)(uintptr_t)0xfffff0);
+    int rc = spawn_self(false);
+    SetStdHandle(STD_ERROR_HANDLE, before);
+    check(rc == 0);
+}
+
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_G2_a_daemon_leaves_the_package_of_who_starts_it),
         TEST(test_G2_where_no_package_may_be_left_it_is_started_in_it),
+        TEST(test_D1_a_standard_error_that_is_none_is_an_empty_one),
     };
     if (argc > 1 && strcmp(argv[1], "sleep") == 0)
         Sleep(INFINITE);

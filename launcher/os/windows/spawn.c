@@ -134,7 +134,9 @@ static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *start
     if (rc == 0 && (!start.command_line || !start.environment))
         rc = UV_ENOMEM;
     start.program = program;
-    if (!spec->detached && errors && errors != INVALID_HANDLE_VALUE)
+    /* What an editor without a terminal has for it may be none. */
+    if (!spec->detached && errors && errors != INVALID_HANDLE_VALUE &&
+        GetFileType(errors) != FILE_TYPE_UNKNOWN)
         start.stdio[2] = (os_handle)errors;
     if (rc == 0 && spec->detached)
         sweep_old(program);
