@@ -796,6 +796,51 @@ static void test_G5_a_server_learns_the_client_s_user_before_a_word(void) {
     check(rc == 0 && peer.user != os_user_self());
 }
 
+/* Turns the loop until the client is taken, for a while. */
+static bool is_taken(struct endpoint *endpoint) {
+    for (int i = 0; i < 200 && !endpoint->connected; i++) {
+        uv_run(&endpoint->loop, UV_RUN_NOWAIT);
+        Sleep(10);
+    }
+    return endpoint->connected == 1;
+}
+
+/* One client, and then another, while the system refuses some of what is needed to take them. */
+static bool hears_both(const char *instance, int pipes, int waits) {
+    struct endpoint endpoint;
+    char name[OS_ENDPOINT_MAX];
+    bool first = false, second = false;
+    int rc = endpoint_open(&endpoint, instance);
+    os_control_name(&endpoint.dir, false, name, NULL);
+    want.refused_pipes = pipes;
+    want.refused_waits = waits;
+    if (rc == 0 && os_control_connect(&endpoint.client, name) == 0)
+        first = is_taken(&endpoint);
+    int refused_more = want.refused_pipes + want.refused_waits;
+    want.refused_pipes = want.refused_waits = 0;
+    uv_close((uv_handle_t *)&endpoint.client, NULL);
+    uv_close((uv_handle_t *)&endpoint.server, NULL);
+    for (int i = 0; i < 20; i++) {
+        uv_run(&endpoint.loop, UV_RUN_NOWAIT);
+        Sleep(10);
+    }
+    uv_pipe_init(&endpoint.loop, &endpoint.client, 0);
+    uv_pipe_init(&endpoint.loop, &endpoint.server, 0);
+    endpoint.connected = 0;
+    if (first && os_control_connect(&endpoint.client, name) == 0)
+        second = is_taken(&endpoint);
+    endpoint_close(&endpoint);
+    printf("# %s: first %d, second %d\n", instance, first, second);
+    return second && refused_more == 0;
+}
+
+static void test_G5_what_the_system_refuses_once_makes_no_endpoint_deaf(void) {
+    bool hears = hears_both("calls-deaf-0", 0, 0);
+    bool after_pipes = hears_both("calls-deaf-1", 3, 0);
+    bool after_wait = hears_both("calls-deaf-2", 0, 1);
+    check(hears && after_pipes && after_wait);
+}
+
 /* ---- files ---- */
 
 static void test_G1_a_file_is_replaced_whole_and_again_where_somebody_looks_at_it(void) {
@@ -855,6 +900,7 @@ int main(int argc, char **argv) {
         TEST(test_G5_a_name_that_another_has_taken_is_not_shared),
         TEST(test_G5_a_client_says_nothing_to_a_server_of_another_user),
         TEST(test_G5_a_server_learns_the_client_s_user_before_a_word),
+        TEST(test_G5_what_the_system_refuses_once_makes_no_endpoint_deaf),
         TEST(test_G1_a_file_is_replaced_whole_and_again_where_somebody_looks_at_it),
         TEST(test_G1_a_lock_is_open_and_shared_with_nobody),
     };
