@@ -110,13 +110,57 @@ static void test_D1_a_standard_error_that_is_none_is_an_empty_one(void) {
     check(rc == 0);
 }
 
+/* ---- sockets that are handed down ---- */
+
+static int child_takes_listeners(void) {
+    os_handle listeners[2];
+    uint16_t port = 0;
+    want.clock_set_back = true;
+    size_t count = os_inherited_listeners(listeners, 2);
+    if (count == 1)
+        os_socket_port(listeners[0], &port);
+    return port;
+}
+
+/* The port that a child finds who is told that the sockets come from this process. */
+static DWORD port_of_child(HANDLE listener, DWORD from) {
+    PROCESS_INFORMATION child;
+    char text[32];
+    DWORD port = 0;
+    snprintf(text, sizeof text, "%lu", from);
+    SetEnvironmentVariableA("TETHER_LISTEN_FROM", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(uintptr_t)listener);
+    SetEnvironmentVariableA("TETHER_LISTEN_HANDLES", text);
+    if (tap_child(&child, "listen", listener)) {
+        WaitForSingleObject(child.hProcess, INFINITE);
+        GetExitCodeProcess(child.hProcess, &port);
+        tap_end(&child);
+    }
+    SetEnvironmentVariableA("TETHER_LISTEN_FROM", NULL);
+    SetEnvironmentVariableA("TETHER_LISTEN_HANDLES", NULL);
+    return port;
+}
+
+static void test_F5_sockets_are_taken_also_where_the_clock_was_set_back(void) {
+    os_handle listener;
+    uint16_t port = 0;
+    check(os_listen(&listener, 0, 4, NULL) == 0 && os_socket_port(listener, &port) == 0);
+    DWORD ours = port_of_child((HANDLE)listener, GetCurrentProcessId());
+    DWORD anothers = port_of_child((HANDLE)listener, GetCurrentProcessId() + 4);
+    closesocket((SOCKET)listener);
+    check(ours == port && anothers == 0);
+}
+
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_G2_a_daemon_leaves_the_package_of_who_starts_it),
         TEST(test_G2_where_no_package_may_be_left_it_is_started_in_it),
         TEST(test_D1_a_standard_error_that_is_none_is_an_empty_one),
+        TEST(test_F5_sockets_are_taken_also_where_the_clock_was_set_back),
     };
     if (argc > 1 && strcmp(argv[1], "sleep") == 0)
         Sleep(INFINITE);
+    if (argc > 1 && strcmp(argv[1], "listen") == 0)
+        return child_takes_listeners();
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? argv[1] : NULL);
 }

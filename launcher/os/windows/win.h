@@ -45,6 +45,9 @@ int win_process_open(struct os_identity *identity, DWORD access, HANDLE *process
 int win_process_start(HANDLE process, uint64_t *start);
 bool win_has_ended(HANDLE process);
 
+/* The pid of who started us; it may be another's by now. */
+int win_noted_parent(int64_t *parent);
+
 /* Whether we are in a job that lets nobody leave, so that we may end with who made it. */
 bool win_is_bound(void);
 
