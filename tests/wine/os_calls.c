@@ -486,6 +486,35 @@ static void test_G4_without_a_console_the_windows_are_asked_at_once(void) {
     check(count_of("event") == 0);
 }
 
+/* Whether the tree is interrupted, with one more process at the console. */
+static bool is_asked_beside(DWORD other) {
+    struct run run;
+    want.at_console = true;
+    want.present = other;
+    int rc = run_start(&run, 0);
+    record();
+    bool asked = rc == 0 && os_tree_ask(run.tree);
+    want.at_console = false;
+    want.present = 0;
+    run.started = rc == 0;
+    run_end(&run);
+    show();
+    return asked && count_of("event C 0") == 1;
+}
+
+/* The system lists for a moment who has just ended. */
+static void test_G4_who_is_at_the_console_no_more_is_no_stranger_there(void) {
+    PROCESS_INFORMATION stranger;
+    check(tap_child(&stranger, "sleep", NULL));
+    bool living = is_asked_beside(stranger.dwProcessId);
+    TerminateProcess(stranger.hProcess, 9);
+    WaitForSingleObject(stranger.hProcess, INFINITE);
+    bool ended = is_asked_beside(stranger.dwProcessId);
+    tap_end(&stranger);
+    bool gone = is_asked_beside(0x7ffffffc);
+    check(!living && ended && gone);
+}
+
 /* ---- starting ourselves ---- */
 
 static int spawn_with(bool detached, const os_handle *handed, size_t handed_count) {
@@ -890,6 +919,7 @@ int main(int argc, char **argv) {
         TEST(test_G2_a_job_that_we_cannot_leave_is_told),
         TEST(test_G4_first_an_interrupt_then_break_and_the_windows_in_the_middle_of_the_grace),
         TEST(test_G4_without_a_console_the_windows_are_asked_at_once),
+        TEST(test_G4_who_is_at_the_console_no_more_is_no_stranger_there),
         TEST(test_E6_a_daemon_that_was_never_born_keeps_no_lock),
         TEST(test_E6_a_daemon_that_was_born_outlives_who_started_it),
         TEST(test_G2_a_daemon_leaves_the_job_of_who_starts_it_if_it_may),
