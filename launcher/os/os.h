@@ -308,11 +308,14 @@ int os_socket_port(os_handle handle, uint16_t *port);
 int os_port_reserve(os_handle *reserved, uint16_t port);
 
 /* Who is on a port. identity.pid is 0 if no process could be named: it belongs to another user or
- * another pid namespace; user is known all the same. Of several processes that share the socket
- * (a server and its children) it is the oldest, and count says how many there are. listening is
- * false for a process that merely has a connection which uses the port. */
+ * another pid namespace; user is known all the same, or on some systems pid and executable's name,
+ * as hidden_pid and executable: for people to read, and not enough to do anything to it. Of several
+ * processes that share the socket (a server and its children) it is the oldest, and count says how
+ * many there are. listening is false for a process that merely has a connection which uses the
+ * port. */
 struct os_port_holder {
     struct os_identity identity;
+    int64_t hidden_pid;
     uint32_t user;
     unsigned count;
     bool listening;

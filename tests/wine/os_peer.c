@@ -227,6 +227,34 @@ static void test_A6_A11_a_process_that_may_have_the_port_is_no_leftover(void) {
     check(in_use == UV_EADDRINUSE && hidden == UV_EADDRINUSE && untold == UV_EADDRINUSE);
 }
 
+/* ---- holders that may not be asked ---- */
+
+static void test_A12_a_holder_of_another_user_is_named_and_no_more(void) {
+    struct options options = {.http_port = PORT};
+    struct os_port_holder holder = {.count = 0};
+    struct ports ports;
+    struct error err = {0};
+    PROCESS_INFORMATION child;
+    char name[64];
+    check(tap_child(&child, "sleep", NULL));
+    ports_init(&ports, &options);
+    want.windows = true;
+    want.bind_error = WSAEADDRINUSE;
+    want.denied = child.dwProcessId;
+    want.rows[0] = (struct row){PORT, 0, MIB_TCP_STATE_LISTEN, child.dwProcessId};
+    int rc = os_port_holder(PORT, &holder);
+    bool is_free = ports_are_free(&ports, &err);
+    want.rows[0] = (struct row){.local = 0};
+    want.bind_error = 0;
+    want.denied = 0;
+    want.windows = false;
+    tap_end(&child);
+    printf("# %s\n", err.message);
+    snprintf(name, sizeof name, "process %lu (os_peer.exe)", child.dwProcessId);
+    check(rc == 0 && holder.identity.pid == 0 && holder.user == OS_USER_UNKNOWN);
+    check(!is_free && err.code == UV_EADDRINUSE && strstr(err.message, name));
+}
+
 /* ---- ports ---- */
 
 static void test_G6_listeners_are_exclusive(void) {
@@ -279,11 +307,14 @@ int main(int argc, char **argv) {
         TEST(test_G6_whom_we_may_not_ask_is_another),
         TEST(test_A6_A11_what_is_left_of_connections_is_no_holder),
         TEST(test_A6_A11_a_process_that_may_have_the_port_is_no_leftover),
+        TEST(test_A12_a_holder_of_another_user_is_named_and_no_more),
         TEST(test_G6_listeners_are_exclusive),
         TEST(test_G1_a_port_that_the_system_keeps_is_explained),
         TEST(test_G1_the_holder_of_a_port_is_named),
     };
     if (argc > 1 && strcmp(argv[1], "nothing") == 0)
         return 0;
+    if (argc > 1 && strcmp(argv[1], "sleep") == 0)
+        Sleep(INFINITE);
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? argv[1] : NULL);
 }

@@ -133,8 +133,11 @@ int os_port_holder(uint16_t port, struct os_port_holder *holder) {
     os_process_user(identity, &holder->user);
     os_process_executable(identity, holder->executable, sizeof holder->executable);
     os_process_command(identity, holder->command, sizeof holder->command);
-    if (identity->start == 0) /* it could not be opened, so it is somebody else's */
+    if (identity->start == 0) { /* it could not be opened, so it is somebody else's */
+        holder->hidden_pid = identity->pid;
         holder->identity.pid = 0;
+        win_name_of(identity->pid, holder->executable, sizeof holder->executable);
+    }
     return 0;
 }
 

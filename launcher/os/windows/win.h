@@ -48,6 +48,10 @@ bool win_has_ended(HANDLE process);
 /* The pid of who started us; it may be another's by now. */
 int win_noted_parent(int64_t *parent);
 
+/* The name of its program, for people: asked about anybody's process, and about whoever has the
+ * pid. Empty: nobody has. */
+void win_name_of(int64_t pid, char *out, size_t size);
+
 /* Whether we are in a job that lets nobody leave, so that we may end with who made it. */
 bool win_is_bound(void);
 
