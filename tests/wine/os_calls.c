@@ -486,6 +486,21 @@ static void test_G4_without_a_console_the_windows_are_asked_at_once(void) {
     check(count_of("event") == 0);
 }
 
+/* Who asks "Save?" asks once. */
+static void test_G4_windows_are_asked_to_close_once(void) {
+    struct run run;
+    int rc = run_start(&run, 400);
+    record();
+    want.window = true;
+    bool asked = rc == 0 && os_tree_ask(run.tree);
+    run.started = rc == 0;
+    run_end(&run);
+    want.window = false;
+    show();
+    check(rc == 0 && asked);
+    check(count_of("post WM_CLOSE") == 1 && in_order("WM_CLOSE", "TerminateJobObject"));
+}
+
 /* Whether the tree is interrupted, with one more process at the console. */
 static bool is_asked_beside(DWORD other) {
     struct run run;
@@ -919,6 +934,7 @@ int main(int argc, char **argv) {
         TEST(test_G2_a_job_that_we_cannot_leave_is_told),
         TEST(test_G4_first_an_interrupt_then_break_and_the_windows_in_the_middle_of_the_grace),
         TEST(test_G4_without_a_console_the_windows_are_asked_at_once),
+        TEST(test_G4_windows_are_asked_to_close_once),
         TEST(test_G4_who_is_at_the_console_no_more_is_no_stranger_there),
         TEST(test_E6_a_daemon_that_was_never_born_keeps_no_lock),
         TEST(test_E6_a_daemon_that_was_born_outlives_who_started_it),
