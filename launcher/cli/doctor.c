@@ -184,7 +184,10 @@ static void advise_end(const struct report *report, const struct os_identity *id
 static void add_hidden(struct report *report, const char *name,
                        const struct os_port_holder *holder) {
     const char *advice = "use other ports (--http-port, --ws-port)";
-    if (holder->user != OS_USER_UNKNOWN)
+    if (holder->hidden_pid != 0)
+        add(report, name, advice, "held by process %lld (%s), of which the system tells us no more",
+            (long long)holder->hidden_pid, holder->executable);
+    else if (holder->user != OS_USER_UNKNOWN)
         add(report, name, advice, "held by a process of user %u that the system does not show us",
             (unsigned)holder->user);
     else

@@ -16,6 +16,7 @@
 #include "state_json.h"
 
 enum { AGAIN_MS = 200 }; /* until what failed for want of memory is tried again */
+enum { PORTS_AGAIN_MS = 100, PORTS_PATIENCE_MS = 5000 }; /* for a port that nobody has */
 
 /* ---- telling ---- */
 
@@ -166,6 +167,32 @@ static enum lifecycle_failure port_failure(int code) {
     return is_port ? LIFECYCLE_FAILURE_PORT : LIFECYCLE_FAILURE_SPAWN;
 }
 
+static void start_server(struct daemon *daemon);
+
+static void on_ports_timer(uv_timer_t *timer) {
+    start_server(timer->data);
+}
+
+/* What is left of the connections of an earlier server goes as soon as its clients have noticed. */
+static bool wait_for_ports(struct daemon *daemon, const struct error *why) {
+    int64_t now = os_clock_ms();
+    if (daemon->ports_by == 0) {
+        log_say(&daemon->log, "%s; waiting a moment", why->message);
+        daemon->ports_by = now + PORTS_PATIENCE_MS;
+    }
+    return now < daemon->ports_by &&
+           uv_timer_start(&daemon->ports_timer, on_ports_timer, PORTS_AGAIN_MS, 0) == 0;
+}
+
+/* A start that waits has no tree yet, whatever is done to that. */
+static void end_waiting(struct daemon *daemon) {
+    if (!uv_is_active((uv_handle_t *)&daemon->ports_timer))
+        return;
+    uv_timer_stop(&daemon->ports_timer);
+    daemon->ports_by = 0;
+    daemon_feed_kind(daemon, LIFECYCLE_ON_TREE_EMPTY);
+}
+
 static void start_server(struct daemon *daemon) {
     struct server_start start = {
         .options = daemon->options,
@@ -185,9 +212,13 @@ static void start_server(struct daemon *daemon) {
     json_decref(facts->command);
     facts->command = command_words(&start);
     if (ports_prepare(&daemon->ports, &err) < 0) {
+        if (err.code == UV_EAGAIN && wait_for_ports(daemon, &err))
+            return;
+        daemon->ports_by = 0;
         daemon_server_unstarted(daemon, port_failure(err.code), &err);
         return;
     }
+    daemon->ports_by = 0;
     daemon->ready_early = false;
     ready_begin(&daemon->ready); /* before the server can say so */
     supervisor_start(&daemon->supervisor, &start, daemon->ports.listeners,
@@ -261,6 +292,8 @@ static void carry_out(struct daemon *daemon, struct control_call *caller) {
         sample_owner(daemon);
     if (todo->set & LIFECYCLE_DO_CLOSE_STDIN)
         os_handle_close(&daemon->supervisor.stdin_handle);
+    if (todo->set & (LIFECYCLE_DO_TERMINATE | LIFECYCLE_DO_KILL_TREE))
+        end_waiting(daemon);
     if (todo->set & LIFECYCLE_DO_TERMINATE)
         os_tree_ask(daemon->supervisor.tree);
     if (todo->set & LIFECYCLE_DO_KILL_TREE)
@@ -550,6 +583,8 @@ static int open_all(struct daemon *daemon, struct error *err) {
     daemon->state_timer.data = daemon;
     uv_timer_init(&daemon->loop, &daemon->owner_timer);
     daemon->owner_timer.data = daemon;
+    uv_timer_init(&daemon->loop, &daemon->ports_timer);
+    daemon->ports_timer.data = daemon;
     log_init(&daemon->log, &daemon->dir, daemon->foreground, on_log_line, daemon);
     ports_init(&daemon->ports, daemon->options);
     tidy_up(daemon);
@@ -601,6 +636,7 @@ static void finish_handles(struct daemon *daemon) {
     uv_close((uv_handle_t *)&daemon->timer, NULL);
     uv_close((uv_handle_t *)&daemon->state_timer, NULL);
     uv_close((uv_handle_t *)&daemon->owner_timer, NULL);
+    uv_close((uv_handle_t *)&daemon->ports_timer, NULL);
     os_wishes_destroy(daemon->wishes);
     os_watch_destroy(daemon->owner_watch);
     os_watch_destroy(daemon->parent_watch);

@@ -60,6 +60,8 @@ struct daemon {
     uv_timer_t timer;       /* the lifecycle's next deadline */
     uv_timer_t state_timer; /* state.json is to be written */
     uv_timer_t owner_timer; /* the owner cannot be watched: another try */
+    uv_timer_t ports_timer; /* what is left of connections blocks a port: another try */
+    int64_t ports_by;       /* but not for longer than until then; 0: nothing does */
     struct os_wishes *wishes;
     struct os_watch *owner_watch, *parent_watch;
 

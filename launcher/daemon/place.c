@@ -157,7 +157,8 @@ static void watch(struct daemon *daemon) {
     char path[OS_PATH_MAX + sizeof "/lock"];
     snprintf(path, sizeof path, "%s/lock", daemon->dir.path);
     watch_file(daemon, &daemon->keeper.lock, path);
-    watch_file(daemon, &daemon->keeper.endpoint, daemon->control_name);
+    if (os_control_is_file) /* or who looks at it connects to it */
+        watch_file(daemon, &daemon->keeper.endpoint, daemon->control_name);
 }
 
 static void try_again(struct daemon *daemon, const struct error *why) {

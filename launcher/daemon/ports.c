@@ -34,6 +34,9 @@ static void describe_holder(const struct ports_conflict *conflict, char *out, si
     if (conflict->is_shown && holder->identity.pid != 0)
         snprintf(out, size, "process %lld (%.100s: %.150s)", (long long)holder->identity.pid,
                  holder->executable, holder->command);
+    else if (conflict->is_shown && holder->hidden_pid != 0)
+        snprintf(out, size, "process %lld (%.100s), of which the system tells us no more",
+                 (long long)holder->hidden_pid, holder->executable);
     else if (conflict->is_shown && holder->user != OS_USER_UNKNOWN)
         snprintf(out, size, "a process of user %u, which the system does not show us",
                  (unsigned)holder->user);

@@ -225,13 +225,14 @@ json_t *status_json(struct daemon *daemon, const char *type) {
 /* Who holds the port that a start failed for, and which pair is free instead. */
 static void add_conflict(json_t *result, const struct ports_conflict *conflict) {
     const struct os_port_holder *holder = &conflict->holder;
+    int64_t pid = holder->identity.pid ? holder->identity.pid : holder->hidden_pid;
     if (conflict->port == 0)
         return;
     if (conflict->is_shown)
         json_object_set_new(result, "holder",
                             json_pack("{s:i, s:I, s:s, s:s}", "port", (int)conflict->port, "pid",
-                                      (json_int_t)holder->identity.pid, "executable",
-                                      holder->executable, "command", holder->command));
+                                      (json_int_t)pid, "executable", holder->executable, "command",
+                                      holder->command));
     if (conflict->next_http)
         json_object_set_new(result, "next_ports",
                             json_pack("[i, i]", (int)conflict->next_http, (int)conflict->next_ws));

@@ -281,7 +281,8 @@ int os_peer_of(os_handle connection, struct os_peer *peer);
  * connection is accepted, it costs some microseconds. UV_ESRCH: nobody holds it any more (the peer
  * has closed it), it is not of this machine, or there is no descriptor or memory left to ask with:
  * such a peer is to be refused, or whoever writes and closes at once, or uses all of it up, would
- * not be asked. Another error: the system does not tell. */
+ * not be asked. OS_USER_UNKNOWN: one that we may not ask about, so not our own user. Another error:
+ * the system does not tell. */
 int os_tcp_peer_user(os_handle connection, uint32_t *user);
 
 /* The same for a connection that we made, to be asked before anything is said on it: whose server
@@ -293,8 +294,8 @@ int os_tcp_server_user(os_handle connection, uint32_t *user);
 
 /* Whether a server could listen on 127.0.0.1:port now, with nobody on [::1] or a wildcard address
  * to be reached in its place. UV_EADDRINUSE: somebody is there. UV_EAGAIN: nobody is, but
- * connections of one that is gone (and had not set SO_REUSEADDR) block it for up to a minute.
- * UV_EACCES: the system keeps the port. */
+ * connections of one that is gone block it for a while (where there is SO_REUSEADDR, if that one
+ * had not set it). UV_EACCES: the system keeps the port. */
 int os_port_try(uint16_t port, struct error *err);
 
 /* A blocking socket that listens on 127.0.0.1. Port 0 lets the system choose; os_socket_port tells
@@ -307,11 +308,14 @@ int os_socket_port(os_handle handle, uint16_t *port);
 int os_port_reserve(os_handle *reserved, uint16_t port);
 
 /* Who is on a port. identity.pid is 0 if no process could be named: it belongs to another user or
- * another pid namespace; user is known all the same. Of several processes that share the socket
- * (a server and its children) it is the oldest, and count says how many there are. listening is
- * false for a process that merely has a connection which uses the port. */
+ * another pid namespace; user is known all the same, or on some systems pid and executable's name,
+ * as hidden_pid and executable: for people to read, and not enough to do anything to it. Of several
+ * processes that share the socket (a server and its children) it is the oldest, and count says how
+ * many there are. listening is false for a process that merely has a connection which uses the
+ * port. */
 struct os_port_holder {
     struct os_identity identity;
+    int64_t hidden_pid;
     uint32_t user;
     unsigned count;
     bool listening;

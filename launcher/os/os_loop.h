@@ -84,6 +84,9 @@ void os_ready_close(struct os_ready *ready);
 
 struct os_control;
 
+/* Whether the endpoint is a file, which somebody may remove, and the system tells of that. */
+extern const bool os_control_is_file;
+
 /* Somebody has connected; os_control_accept takes the connection. */
 typedef void (*os_control_fn)(void *context);
 

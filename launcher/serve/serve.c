@@ -23,7 +23,13 @@ enum { SERVE_BACKLOG = 511 };
 
 static int explain_busy(uint16_t port, struct error *err) {
     struct os_port_holder holder;
-    if (os_port_holder(port, &holder) < 0 || holder.identity.pid == 0)
+    int rc = os_port_holder(port, &holder);
+    if (rc == 0 && holder.hidden_pid != 0)
+        return error_set(err, UV_EADDRINUSE,
+                         "port %u is in use by process %lld (%.160s), of which the system tells us "
+                         "no more: choose other ports with --http-port and --ws-port",
+                         (unsigned)port, (long long)holder.hidden_pid, holder.executable);
+    if (rc < 0 || holder.identity.pid == 0)
         return err->code;
     return error_set(err, UV_EADDRINUSE,
                      "port %u is in use by process %lld (%.160s): stop it, or choose other ports "

@@ -1,98 +1,24 @@
-/* What Wine lacks is tested at the call: the system's functions are replaced by ones that write
- * down how they are called and, where a test asks for it, refuse or answer as Windows does. What is
- * tested here are therefore the calls, not what the system makes of them.
- *
- * The import library defines a pointer for each function; one defined here takes its place. */
-#include "tap.h"
+/* What Wine lacks, at the call (stand_in.h): jobs, consoles, pipes and files. */
+#include "stand_in.h"
 
-#include <stdarg.h>
-
-#include <iphlpapi.h>
 #include <sddl.h>
 
 #include "os/os_loop.h"
 #include "os/os_spawn.h"
 #include "os/os_tree.h"
 
-#define WORD(text)   ((char *)(uintptr_t)(text))
-#define IMPORT(name) __imp_##name
-#define ADDRESS(fn)  ((void *)(uintptr_t)(fn))
-
-/* ---- what was called, in order ---- */
-
-static char calls[16384];
-static bool recording;
-
-static void note(const char *format, ...) {
-    size_t used = strlen(calls);
-    va_list values;
-    if (!recording || used + 256 > sizeof calls)
-        return;
-    va_start(values, format);
-    vsnprintf(calls + used, sizeof calls - used, format, values);
-    va_end(values);
-    strcat(calls, "\n");
-}
-
-static void record(void) {
-    calls[0] = '\0';
-    recording = true;
-}
-
-static void show(void) {
-    char copy[sizeof calls];
-    recording = false;
-    strcpy(copy, calls);
-    for (char *line = strtok(copy, "\n"); line; line = strtok(NULL, "\n"))
-        printf("# %s\n", line);
-}
-
-static int count_of(const char *text) {
-    int count = 0;
-    for (const char *at = strstr(calls, text); at; at = strstr(at + 1, text))
-        count++;
-    return count;
-}
-
-/* Whether the one comes before the other. */
-static bool in_order(const char *first, const char *second) {
-    const char *at = strstr(calls, first);
-    return at && strstr(at, second);
-}
-
 /* ---- what the tests want the system to answer ---- */
 
 static struct {
     bool no_job_list, no_assign, no_break_away, no_impersonation, others_pipe, denied, taken_name;
-    bool posix_rename, no_wine, fake_table, other_user, at_console, bound, cut_off;
+    bool posix_rename, no_wine, other_user, at_console, bound, cut_off;
     int sharing_violations; /* so many moves fail before one succeeds */
-    int bind_error;
-    DWORD limits; /* of the job that we are in */
-    DWORD table_pid, root;
+    DWORD limits;           /* of the job that we are in */
+    int refused_pipes, refused_waits;
+    DWORD root;
+    DWORD present; /* at the console, too */
+    bool window;   /* the tree has one */
 } want;
-
-static HMODULE module_of(const char *name) {
-    return LoadLibraryA(name);
-}
-
-/* The function itself; one that changes the last error no more than it does. */
-#define REAL(module, result, name, ...)                                                            \
-    typedef result(WINAPI *name##_type)(__VA_ARGS__);                                              \
-    static name##_type real_##name(void) {                                                         \
-        static name##_type found;                                                                  \
-        if (!found)                                                                                \
-            found = (name##_type)(uintptr_t)GetProcAddress(module_of(module), #name);              \
-        return found;                                                                              \
-    }
-
-#define REPLACE(name)                                                                              \
-    extern void *IMPORT(name);                                                                     \
-    void *IMPORT(name) = ADDRESS(my_##name)
-
-static BOOL refuse(DWORD error) {
-    SetLastError(error);
-    return FALSE;
-}
 
 /* ---- processes and jobs ---- */
 
@@ -229,7 +155,8 @@ static DWORD WINAPI my_GetConsoleProcessList(LPDWORD pids, DWORD count) {
     (void)count;
     pids[0] = GetCurrentProcessId();
     pids[1] = want.root;
-    return want.at_console ? 2 : 0;
+    pids[2] = want.present;
+    return want.at_console ? want.present ? 3 : 2 : 0;
 }
 REPLACE(GetConsoleProcessList);
 
@@ -240,12 +167,24 @@ static BOOL WINAPI my_GenerateConsoleCtrlEvent(DWORD event, DWORD group) {
 REPLACE(GenerateConsoleCtrlEvent);
 
 static BOOL WINAPI my_EnumWindows(WNDENUMPROC fn, LPARAM argument) {
-    (void)fn;
-    (void)argument;
     note("EnumWindows");
-    return TRUE;
+    return !want.window || fn((HWND)(intptr_t)0x10, argument);
 }
 REPLACE(EnumWindows);
+
+static DWORD WINAPI my_GetWindowThreadProcessId(HWND window, LPDWORD pid) {
+    (void)window;
+    *pid = want.root;
+    return 1;
+}
+REPLACE(GetWindowThreadProcessId);
+
+static BOOL WINAPI my_PostMessageW(HWND window, UINT message, WPARAM word, LPARAM argument) {
+    (void)window, (void)word, (void)argument;
+    note("post %s", message == WM_CLOSE ? "WM_CLOSE" : "another");
+    return TRUE;
+}
+REPLACE(PostMessageW);
 
 /* ---- pipes and users ---- */
 
@@ -267,9 +206,27 @@ static HANDLE WINAPI my_CreateNamedPipeW(LPCWSTR name, DWORD open, DWORD mode, D
         SetLastError(ERROR_ACCESS_DENIED); /* as Windows says that somebody has the name */
         return INVALID_HANDLE_VALUE;
     }
+    if (want.refused_pipes > 0) {
+        want.refused_pipes--;
+        SetLastError(ERROR_NO_SYSTEM_RESOURCES);
+        return INVALID_HANDLE_VALUE;
+    }
     return real_CreateNamedPipeW()(name, open, mode, most, out, in, time, attributes);
 }
 REPLACE(CreateNamedPipeW);
+
+REAL("kernel32", BOOL, RegisterWaitForSingleObject, PHANDLE, HANDLE, WAITORTIMERCALLBACK, PVOID,
+     ULONG, ULONG)
+static BOOL WINAPI my_RegisterWaitForSingleObject(PHANDLE wait, HANDLE object,
+                                                  WAITORTIMERCALLBACK fn, PVOID context, ULONG time,
+                                                  ULONG flags) {
+    if (want.refused_waits > 0) {
+        want.refused_waits--;
+        return refuse(ERROR_NO_SYSTEM_RESOURCES);
+    }
+    return real_RegisterWaitForSingleObject()(wait, object, fn, context, time, flags);
+}
+REPLACE(RegisterWaitForSingleObject);
 
 REAL("advapi32", BOOL, ImpersonateNamedPipeClient, HANDLE)
 static BOOL WINAPI my_ImpersonateNamedPipeClient(HANDLE pipe) {
@@ -342,47 +299,6 @@ static BOOL WINAPI my_MoveFileExW(LPCWSTR from, LPCWSTR to, DWORD flags) {
     return real_MoveFileExW()(from, to, flags);
 }
 REPLACE(MoveFileExW);
-
-/* ---- ports ---- */
-
-REAL("ws2_32", int, bind, SOCKET, const struct sockaddr *, int)
-static int WINAPI my_bind(SOCKET opened, const struct sockaddr *address, int length) {
-    note("bind");
-    if (want.bind_error) {
-        WSASetLastError(want.bind_error);
-        return SOCKET_ERROR;
-    }
-    return real_bind()(opened, address, length);
-}
-REPLACE(bind);
-
-REAL("ws2_32", int, setsockopt, SOCKET, int, int, const char *, int)
-static int WINAPI my_setsockopt(SOCKET opened, int level, int name, const char *value, int length) {
-    if (level == SOL_SOCKET && name == SO_EXCLUSIVEADDRUSE)
-        note("exclusive");
-    if (level == SOL_SOCKET && name == SO_REUSEADDR)
-        note("shared");
-    return real_setsockopt()(opened, level, name, value, length);
-}
-REPLACE(setsockopt);
-
-/* One listener on port 4711, and one connection of it from port 4712, of the process wanted. */
-REAL("iphlpapi", DWORD, GetExtendedTcpTable, PVOID, PDWORD, BOOL, ULONG, TCP_TABLE_CLASS, ULONG)
-DWORD WINAPI GetExtendedTcpTable(PVOID out, PDWORD size, WINBOOL sorted, ULONG family,
-                                 TCP_TABLE_CLASS kind, ULONG reserved) {
-    MIB_TCPTABLE_OWNER_PID *table = out;
-    if (!want.fake_table)
-        return real_GetExtendedTcpTable()(out, size, sorted, family, kind, reserved);
-    memset(out, 0, *size);
-    if (family != AF_INET || kind != TCP_TABLE_OWNER_PID_ALL)
-        return NO_ERROR;
-    table->dwNumEntries = 1;
-    table->table[0] = (MIB_TCPROW_OWNER_PID){.dwState = MIB_TCP_STATE_LISTEN,
-                                             .dwLocalAddr = htonl(INADDR_LOOPBACK),
-                                             .dwLocalPort = htons(4711),
-                                             .dwOwningPid = want.table_pid};
-    return NO_ERROR;
-}
 
 /* What tells Wine from Windows is found in this module. */
 REAL("kernel32", HMODULE, GetModuleHandleW, LPCWSTR)
@@ -568,6 +484,50 @@ static void test_G4_without_a_console_the_windows_are_asked_at_once(void) {
     show();
     check(rc == 0 && !asked && at_once == 1);
     check(count_of("event") == 0);
+}
+
+/* Who asks "Save?" asks once. */
+static void test_G4_windows_are_asked_to_close_once(void) {
+    struct run run;
+    int rc = run_start(&run, 400);
+    record();
+    want.window = true;
+    bool asked = rc == 0 && os_tree_ask(run.tree);
+    run.started = rc == 0;
+    run_end(&run);
+    want.window = false;
+    show();
+    check(rc == 0 && asked);
+    check(count_of("post WM_CLOSE") == 1 && in_order("WM_CLOSE", "TerminateJobObject"));
+}
+
+/* Whether the tree is interrupted, with one more process at the console. */
+static bool is_asked_beside(DWORD other) {
+    struct run run;
+    want.at_console = true;
+    want.present = other;
+    int rc = run_start(&run, 0);
+    record();
+    bool asked = rc == 0 && os_tree_ask(run.tree);
+    want.at_console = false;
+    want.present = 0;
+    run.started = rc == 0;
+    run_end(&run);
+    show();
+    return asked && count_of("event C 0") == 1;
+}
+
+/* The system lists for a moment who has just ended. */
+static void test_G4_who_is_at_the_console_no_more_is_no_stranger_there(void) {
+    PROCESS_INFORMATION stranger;
+    check(tap_child(&stranger, "sleep", NULL));
+    bool living = is_asked_beside(stranger.dwProcessId);
+    TerminateProcess(stranger.hProcess, 9);
+    WaitForSingleObject(stranger.hProcess, INFINITE);
+    bool ended = is_asked_beside(stranger.dwProcessId);
+    tap_end(&stranger);
+    bool gone = is_asked_beside(0x7ffffffc);
+    check(!living && ended && gone);
 }
 
 /* ---- starting ourselves ---- */
@@ -803,8 +763,7 @@ static void expected_pipe(char *out, size_t size, const char *flags) {
     real_GetTokenInformation()(token, TokenUser, &answer, sizeof answer, &length);
     CloseHandle(token);
     ConvertSidToStringSidA(answer.user.User.Sid, &me);
-    snprintf(out, size, "pipe%s OVERLAPPED LOCAL O:%sD:P(D;;GA;;;NU)(A;;GA;;;%s)(A;;GA;;;SY)\n",
-             flags, me, me);
+    snprintf(out, size, "pipe%s OVERLAPPED LOCAL O:%sD:P(A;;GA;;;%s)(A;;GA;;;SY)\n", flags, me, me);
     LocalFree(me);
 }
 
@@ -881,6 +840,51 @@ static void test_G5_a_server_learns_the_client_s_user_before_a_word(void) {
     check(rc == 0 && peer.user != os_user_self());
 }
 
+/* Turns the loop until the client is taken, for a while. */
+static bool is_taken(struct endpoint *endpoint) {
+    for (int i = 0; i < 200 && !endpoint->connected; i++) {
+        uv_run(&endpoint->loop, UV_RUN_NOWAIT);
+        Sleep(10);
+    }
+    return endpoint->connected == 1;
+}
+
+/* One client, and then another, while the system refuses some of what is needed to take them. */
+static bool hears_both(const char *instance, int pipes, int waits) {
+    struct endpoint endpoint;
+    char name[OS_ENDPOINT_MAX];
+    bool first = false, second = false;
+    int rc = endpoint_open(&endpoint, instance);
+    os_control_name(&endpoint.dir, false, name, NULL);
+    want.refused_pipes = pipes;
+    want.refused_waits = waits;
+    if (rc == 0 && os_control_connect(&endpoint.client, name) == 0)
+        first = is_taken(&endpoint);
+    int refused_more = want.refused_pipes + want.refused_waits;
+    want.refused_pipes = want.refused_waits = 0;
+    uv_close((uv_handle_t *)&endpoint.client, NULL);
+    uv_close((uv_handle_t *)&endpoint.server, NULL);
+    for (int i = 0; i < 20; i++) {
+        uv_run(&endpoint.loop, UV_RUN_NOWAIT);
+        Sleep(10);
+    }
+    uv_pipe_init(&endpoint.loop, &endpoint.client, 0);
+    uv_pipe_init(&endpoint.loop, &endpoint.server, 0);
+    endpoint.connected = 0;
+    if (first && os_control_connect(&endpoint.client, name) == 0)
+        second = is_taken(&endpoint);
+    endpoint_close(&endpoint);
+    printf("# %s: first %d, second %d\n", instance, first, second);
+    return second && refused_more == 0;
+}
+
+static void test_G5_what_the_system_refuses_once_makes_no_endpoint_deaf(void) {
+    bool hears = hears_both("calls-deaf-0", 0, 0);
+    bool after_pipes = hears_both("calls-deaf-1", 3, 0);
+    bool after_wait = hears_both("calls-deaf-2", 0, 1);
+    check(hears && after_pipes && after_wait);
+}
+
 /* ---- files ---- */
 
 static void test_G1_a_file_is_replaced_whole_and_again_where_somebody_looks_at_it(void) {
@@ -922,50 +926,6 @@ static void test_G1_a_lock_is_open_and_shared_with_nobody(void) {
     check(count_of("CreateFile lock share=0 VERBATIM") == 1 && count_of("CreateFile") == 1);
 }
 
-/* ---- ports ---- */
-
-static void test_G6_listeners_are_exclusive(void) {
-    os_handle listener;
-    uint16_t port = 0;
-    record();
-    int rc = os_listen(&listener, 0, 4, NULL);
-    os_socket_port(listener, &port);
-    os_handle_close(&listener);
-    int tried = os_port_try(port, NULL);
-    show();
-    check(rc == 0 && tried == 0);
-    check(count_of("exclusive") == count_of("bind") && count_of("bind") >= 4);
-    check(count_of("shared") == 0);
-}
-
-static void test_G1_a_port_that_the_system_keeps_is_explained(void) {
-    struct error err = {0};
-    want.fake_table = want.no_wine = true;
-    want.bind_error = WSAEACCES;
-    int kept = os_port_try(4710, &err);
-    printf("# %s\n", err.message);
-    bool explained = strstr(err.message, "Hyper-V") && strstr(err.message, "excludedportrange");
-    want.table_pid = GetCurrentProcessId();
-    int held = os_port_try(4711, &err); /* another's exclusive port is refused in the same way */
-    want.bind_error = 0;
-    want.fake_table = want.no_wine = false;
-    check(kept == UV_EACCES && explained);
-    check(held == UV_EADDRINUSE);
-}
-
-static void test_G1_the_holder_of_a_port_is_named(void) {
-    struct os_port_holder holder, nobody;
-    want.fake_table = want.no_wine = true;
-    want.table_pid = GetCurrentProcessId();
-    int rc = os_port_holder(4711, &holder), none = os_port_holder(4712, &nobody);
-    want.fake_table = want.no_wine = false;
-    printf("# %s\n", holder.command);
-    check(rc == 0 && none == UV_ENOENT);
-    check(holder.identity.pid == GetCurrentProcessId() && holder.listening);
-    check(strstr(holder.executable, "os_calls.exe") && strstr(holder.command, "os_calls"));
-    check(holder.user == os_user_self());
-}
-
 int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_G2_the_job_is_ours_alone_and_lets_nobody_go),
@@ -974,6 +934,8 @@ int main(int argc, char **argv) {
         TEST(test_G2_a_job_that_we_cannot_leave_is_told),
         TEST(test_G4_first_an_interrupt_then_break_and_the_windows_in_the_middle_of_the_grace),
         TEST(test_G4_without_a_console_the_windows_are_asked_at_once),
+        TEST(test_G4_windows_are_asked_to_close_once),
+        TEST(test_G4_who_is_at_the_console_no_more_is_no_stranger_there),
         TEST(test_E6_a_daemon_that_was_never_born_keeps_no_lock),
         TEST(test_E6_a_daemon_that_was_born_outlives_who_started_it),
         TEST(test_G2_a_daemon_leaves_the_job_of_who_starts_it_if_it_may),
@@ -984,14 +946,14 @@ int main(int argc, char **argv) {
         TEST(test_G5_a_name_that_another_has_taken_is_not_shared),
         TEST(test_G5_a_client_says_nothing_to_a_server_of_another_user),
         TEST(test_G5_a_server_learns_the_client_s_user_before_a_word),
+        TEST(test_G5_what_the_system_refuses_once_makes_no_endpoint_deaf),
         TEST(test_G1_a_file_is_replaced_whole_and_again_where_somebody_looks_at_it),
         TEST(test_G1_a_lock_is_open_and_shared_with_nobody),
-        TEST(test_G6_listeners_are_exclusive),
-        TEST(test_G1_a_port_that_the_system_keeps_is_explained),
-        TEST(test_G1_the_holder_of_a_port_is_named),
     };
     if (argc > 1 && strcmp(argv[1], "sleep") == 0)
         Sleep(INFINITE);
+    if (argc > 1 && strcmp(argv[1], "nothing") == 0)
+        return 0;
     if (argc > 2 && strcmp(argv[1], "cut-off") == 0)
         return child_is_cut_off(argv[2]);
     return tap_run(tests, sizeof tests / sizeof tests[0], argc > 1 ? argv[1] : NULL);

@@ -9,6 +9,8 @@
 
 #include "memory.h"
 
+const bool os_control_is_file = true;
+
 struct os_control {
     uv_pipe_t pipe;
     os_control_fn fn;

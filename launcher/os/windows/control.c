@@ -11,10 +11,14 @@
 
 #include "memory.h"
 
-enum { PIPE_BYTES = 65536 };
+const bool os_control_is_file = false;
+
+enum { PIPE_BYTES = 65536, AGAIN_MS = 100 };
 
 struct os_control {
     uv_async_t connected;
+    uv_timer_t again; /* what the system has refused is tried once more */
+    int open_handles;
     OVERLAPPED overlapped;
     HANDLE instance; /* which waits for a client, or has one that nobody has taken */
     HANDLE wait;
@@ -29,11 +33,13 @@ static int make_instance(const wchar_t *name, bool first, HANDLE *instance) {
     *instance = INVALID_HANDLE_VALUE;
     if (rc < 0)
         return rc;
-    *instance = CreateNamedPipeW(
-        name,
-        PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | (first ? FILE_FLAG_FIRST_PIPE_INSTANCE : 0),
-        PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
-        PIPE_UNLIMITED_INSTANCES, PIPE_BYTES, PIPE_BYTES, 0, &attributes);
+    *instance = CreateNamedPipeW(/* those of other machines are turned away, whoever they are */
+                                 name,
+                                 PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED |
+                                     (first ? FILE_FLAG_FIRST_PIPE_INSTANCE : 0),
+                                 PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT |
+                                     PIPE_REJECT_REMOTE_CLIENTS,
+                                 PIPE_UNLIMITED_INSTANCES, PIPE_BYTES, PIPE_BYTES, 0, &attributes);
     rc = *instance == INVALID_HANDLE_VALUE ? win_error() : 0;
     LocalFree(attributes.lpSecurityDescriptor);
     return rc;
@@ -70,10 +76,47 @@ static int await_client(struct os_control *control) {
                : win_error();
 }
 
+static bool has_client(const struct os_control *control) {
+    return WaitForSingleObject(control->overlapped.hEvent, 0) == WAIT_OBJECT_0;
+}
+
 static void on_connected(uv_async_t *async) {
     struct os_control *control = async->data;
-    if (control->wait && WaitForSingleObject(control->overlapped.hEvent, 0) == WAIT_OBJECT_0)
+    if (control->wait && has_client(control))
         control->fn(control->context);
+}
+
+static void drop_instance(struct os_control *control) {
+    DWORD count;
+    forget_wait(control);
+    if (control->instance == INVALID_HANDLE_VALUE)
+        return;
+    if (CancelIoEx(control->instance, &control->overlapped))
+        GetOverlappedResult(control->instance, &control->overlapped, &count, TRUE);
+    CloseHandle(control->instance);
+}
+
+static void on_again(uv_timer_t *timer);
+
+static void try_again(struct os_control *control) {
+    uv_timer_start(&control->again, on_again, AGAIN_MS, 0);
+}
+
+/* A client that nobody could take is still there. An instance that could not wait for one is
+ * replaced: whether it does wait is not known. */
+static void on_again(uv_timer_t *timer) {
+    struct os_control *control = timer->data;
+    HANDLE next;
+    if (has_client(control)) {
+        control->fn(control->context);
+    } else if (make_instance(control->name, false, &next) < 0) {
+        try_again(control);
+    } else {
+        drop_instance(control);
+        control->instance = next;
+        if (await_client(control) < 0)
+            try_again(control);
+    }
 }
 
 int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_dir *instance,
@@ -90,7 +133,9 @@ int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_
     *control = (struct os_control){
         .instance = INVALID_HANDLE_VALUE, .name = win_wide(name), .fn = fn, .context = context};
     rc = uv_async_init(loop, &control->connected, on_connected);
-    control->connected.data = control;
+    uv_timer_init(loop, &control->again);
+    control->open_handles = 2;
+    control->connected.data = control->again.data = control;
     control->overlapped.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL);
     if (rc == 0 && (!control->name || !control->overlapped.hEvent))
         rc = UV_ENOMEM;
@@ -107,24 +152,25 @@ int os_control_listen(struct os_control **out, uv_loop_t *loop, const struct os_
 }
 
 /* The next instance waits before this one is given away: there is always one of the name, so that
- * nobody else can be the first. */
+ * nobody else can be the first. Until there is a next one this client waits. */
 int os_control_accept(struct os_control *control, uv_pipe_t *connection) {
     HANDLE taken = control->instance, next;
     int rc = make_instance(control->name, false, &next);
-    if (rc < 0)
-        return rc;
-    forget_wait(control);
-    control->instance = next;
-    rc = await_client(control);
     if (rc < 0) {
-        CloseHandle(taken);
+        try_again(control);
         return rc;
     }
+    forget_wait(control);
+    control->instance = next;
+    if (await_client(control) < 0)
+        try_again(control);
     return win_pipe_open(connection, taken);
 }
 
 static void free_control(uv_handle_t *handle) {
     struct os_control *control = handle->data;
+    if (--control->open_handles > 0)
+        return;
     if (control->overlapped.hEvent)
         CloseHandle(control->overlapped.hEvent);
     free(control->name);
@@ -132,16 +178,11 @@ static void free_control(uv_handle_t *handle) {
 }
 
 void os_control_close(struct os_control *control) {
-    DWORD count;
     if (!control)
         return;
-    forget_wait(control);
-    if (control->instance != INVALID_HANDLE_VALUE) {
-        if (CancelIoEx(control->instance, &control->overlapped))
-            GetOverlappedResult(control->instance, &control->overlapped, &count, TRUE);
-        CloseHandle(control->instance);
-    }
+    drop_instance(control);
     uv_close((uv_handle_t *)&control->connected, free_control);
+    uv_close((uv_handle_t *)&control->again, free_control);
 }
 
 /* Nobody can remove it: it is there as long as we hold it. */

@@ -126,6 +126,18 @@ int os_process_executable(const struct os_identity *identity, char *out, size_t 
     return rc;
 }
 
+void win_name_of(int64_t pid, char *out, size_t size) {
+    PROCESSENTRY32W entry = {.dwSize = sizeof entry};
+    HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
+    out[0] = '\0';
+    if (all == INVALID_HANDLE_VALUE)
+        return;
+    for (bool more = Process32FirstW(all, &entry); more; more = Process32NextW(all, &entry))
+        if (entry.th32ProcessID == pid)
+            show(entry.szExeFile, wcslen(entry.szExeFile), out, size);
+    CloseHandle(all);
+}
+
 /* ---- its environment ---- */
 
 static int peek_environment(HANDLE process, wchar_t **block, size_t *length) {

@@ -94,6 +94,10 @@ static int noted_parent(HANDLE process, int64_t *parent) {
     return *parent ? 0 : UV_ESRCH;
 }
 
+int win_noted_parent(int64_t *parent) {
+    return noted_parent(GetCurrentProcess(), parent);
+}
+
 /* Who started the process cannot be younger than it. */
 static int parent_of(HANDLE process, struct os_identity *parent) {
     struct os_identity found = {0};

@@ -124,11 +124,10 @@ static bool take_one(const char **text, os_handle *out) {
 
 size_t os_inherited_listeners(os_handle out[], size_t most) {
     const char *from = os_variable(win_listeners_from), *values = os_variable(win_listeners);
-    struct os_identity parent;
-    int64_t meant;
+    int64_t meant, parent;
     size_t count = 0;
-    if (!values || os_pid_parse(from, &meant) < 0 || os_identity_parent(&parent) < 0 ||
-        parent.pid != meant)
+    if (!values || os_pid_parse(from, &meant) < 0 || win_noted_parent(&parent) < 0 ||
+        parent != meant)
         return 0;
     while (count < most && *values && take_one(&values, &out[count]))
         count++;

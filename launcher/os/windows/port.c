@@ -52,6 +52,36 @@ static int try_all(uint16_t port, const char **where) {
     return rc;
 }
 
+/* ---- what is left of connections ---- */
+
+/* Connections outlive the process that has closed them, or has ended; the system keeps its pid with
+ * some. One that still listens, or is open, has been handed on to another. */
+static bool is_leftover(const struct tcp_row *row) {
+    struct os_identity of = {.pid = row->pid};
+    return row->closing && (row->pid == 0 || os_liveness(&of) == OS_DEAD);
+}
+
+struct presence {
+    uint16_t port;
+    bool somebody, leftovers;
+};
+
+static bool note_presence(const struct tcp_row *row, void *arg) {
+    struct presence *presence = arg;
+    if (row->local.port == presence->port) {
+        bool leftover = is_leftover(row);
+        presence->leftovers |= leftover;
+        presence->somebody |= !leftover;
+    }
+    return !presence->somebody;
+}
+
+static bool is_left_over(uint16_t port) {
+    struct presence presence = {.port = port};
+    return tcp_table_each(note_presence, &presence) == 0 && presence.leftovers &&
+           !presence.somebody;
+}
+
 /* ---- who has it ---- */
 
 struct holders {
@@ -78,11 +108,10 @@ static void note(struct holders *holders, const struct tcp_row *row) {
     }
 }
 
-/* What is left of closed connections has no process any more: pid 0. A listener has one, whether we
- * are told or not. */
+/* A listener has a process, whether we are told or not. */
 static bool look(const struct tcp_row *row, void *arg) {
     struct holders *holders = arg;
-    if (row->local.port == holders->port && (row->listening || row->pid != 0))
+    if (row->local.port == holders->port && (row->listening || row->pid != 0) && !is_leftover(row))
         note(holders, row);
     return true;
 }
@@ -104,8 +133,11 @@ int os_port_holder(uint16_t port, struct os_port_holder *holder) {
     os_process_user(identity, &holder->user);
     os_process_executable(identity, holder->executable, sizeof holder->executable);
     os_process_command(identity, holder->command, sizeof holder->command);
-    if (identity->start == 0) /* it could not be opened, so it is somebody else's */
+    if (identity->start == 0) { /* it could not be opened, so it is somebody else's */
+        holder->hidden_pid = identity->pid;
         holder->identity.pid = 0;
+        win_name_of(identity->pid, holder->executable, sizeof holder->executable);
+    }
     return 0;
 }
 
@@ -122,6 +154,12 @@ int os_port_try(uint16_t port, struct error *err) {
     int rc = try_all(port, &where);
     if (rc == UV_EACCES && is_held(port))
         rc = UV_EADDRINUSE;
+    /* An exclusive port is not shared with those either. */
+    if (rc == UV_EADDRINUSE && is_left_over(port))
+        return error_set(err, UV_EAGAIN,
+                         "port %u is still blocked by closed connections of a server that is gone: "
+                         "it is free again within minutes",
+                         (unsigned)port);
     if (rc == UV_EADDRINUSE)
         return error_set(err, rc,
                          "port %u is in use (%s): stop who holds it or choose another port",

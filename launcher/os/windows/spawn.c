@@ -85,7 +85,7 @@ static int start_in_cradle(struct start_spec *start, bool lets_go, PROCESS_INFOR
 
 /* A daemon outlives us also where we are in a job, as those of Steam or of a build server, if the
  * job lets go. Programs from packages may be refused a job of ours. */
-static int start_somehow(struct start_spec *start, bool detached, PROCESS_INFORMATION *started) {
+static int start_one_way(struct start_spec *start, bool detached, PROCESS_INFORMATION *started) {
     DWORD flags = start->flags;
     int rc = UV_EACCES;
     for (int way = detached ? 0 : 1; way < 4 && rc < 0; way += detached ? 1 : 2) {
@@ -96,6 +96,25 @@ static int start_somehow(struct start_spec *start, bool detached, PROCESS_INFORM
     }
     start->flags = flags;
     return rc;
+}
+
+/* Missing in some headers. */
+WINBASEAPI LONG WINAPI GetCurrentPackageFullName(UINT32 *length, PWSTR name);
+
+static bool is_packaged(void) {
+    UINT32 length = 0;
+    return GetCurrentPackageFullName(&length, NULL) == ERROR_INSUFFICIENT_BUFFER;
+}
+
+/* In a package the user's folder of local data is another, and so would be the daemon's place,
+ * which all are to find. A launch leaves it, too, for it looks there for the lock. */
+static int start_somehow(struct start_spec *start, bool detached, PROCESS_INFORMATION *started) {
+    int rc = UV_EACCES;
+    start->leaves_package = is_packaged();
+    if (start->leaves_package)
+        rc = start_one_way(start, detached, started);
+    start->leaves_package = false;
+    return rc < 0 ? start_one_way(start, detached, started) : rc;
 }
 
 static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *started) {
@@ -115,7 +134,9 @@ static int start_it(const struct os_spawn_spec *spec, PROCESS_INFORMATION *start
     if (rc == 0 && (!start.command_line || !start.environment))
         rc = UV_ENOMEM;
     start.program = program;
-    if (!spec->detached && errors && errors != INVALID_HANDLE_VALUE)
+    /* What an editor without a terminal has for it may be none. */
+    if (!spec->detached && errors && errors != INVALID_HANDLE_VALUE &&
+        GetFileType(errors) != FILE_TYPE_UNKNOWN)
         start.stdio[2] = (os_handle)errors;
     if (rc == 0 && spec->detached)
         sweep_old(program);

@@ -148,6 +148,12 @@ static int prepare(struct inheritance *inheritance, const struct start_spec *spe
     return rc;
 }
 
+/* Missing in some headers. What is called BREAKAWAY_OVERRIDE would be the opposite: to stay. */
+enum {
+    DESKTOP_APP_POLICY = 0x20012, /* PROC_THREAD_ATTRIBUTE_… */
+    LEAVES_PACKAGE = 1,           /* PROCESS_CREATION_DESKTOP_APP_BREAKAWAY_ENABLE_PROCESS_TREE */
+};
+
 /* Programs look for their own files beside themselves, and not all know what "\\\\?\\" means. */
 const wchar_t *start_plain_path(const wchar_t *path) {
     bool is_plain = wcsncmp(path, L"\\\\?\\", 4) == 0 && path[4] && path[5] == L':' &&
@@ -159,6 +165,7 @@ static int create(const struct start_spec *spec, struct inheritance *inheritance
                   LPPROC_THREAD_ATTRIBUTE_LIST attributes, PROCESS_INFORMATION *started) {
     STARTUPINFOEXW startup = {.lpAttributeList = attributes};
     DWORD flags = spec->flags | CREATE_UNICODE_ENVIRONMENT | EXTENDED_STARTUPINFO_PRESENT;
+    DWORD policy = LEAVES_PACKAGE;
     HANDLE job = spec->job;
     startup.StartupInfo.cb = sizeof startup;
     startup.StartupInfo.dwFlags = STARTF_USESTDHANDLES | STARTF_USESHOWWINDOW;
@@ -170,7 +177,9 @@ static int create(const struct start_spec *spec, struct inheritance *inheritance
                                    inheritance->list, inheritance->count * sizeof(HANDLE), NULL,
                                    NULL) ||
         (job && !UpdateProcThreadAttribute(attributes, 0, PROC_THREAD_ATTRIBUTE_JOB_LIST, &job,
-                                           sizeof job, NULL, NULL)))
+                                           sizeof job, NULL, NULL)) ||
+        (spec->leaves_package && !UpdateProcThreadAttribute(attributes, 0, DESKTOP_APP_POLICY,
+                                                            &policy, sizeof policy, NULL, NULL)))
         return win_error();
     return CreateProcessW(start_plain_path(spec->program), spec->command_line, NULL, NULL, TRUE,
                           flags, spec->environment, spec->directory, &startup.StartupInfo, started)
@@ -185,11 +194,11 @@ int start_process(const struct start_spec *spec, PROCESS_INFORMATION *started) {
     int rc = wcslen(spec->command_line) < LINE_SIZE_MAX ? prepare(&inheritance, spec) : UV_E2BIG;
     if (rc < 0)
         return rc;
-    InitializeProcThreadAttributeList(NULL, 2, 0, &size);
+    InitializeProcThreadAttributeList(NULL, 3, 0, &size);
     attributes = memory_zeroed(size);
     if (!attributes)
         rc = UV_ENOMEM;
-    else if (!InitializeProcThreadAttributeList(attributes, 2, 0, &size))
+    else if (!InitializeProcThreadAttributeList(attributes, 3, 0, &size))
         rc = win_error();
     else {
         rc = create(spec, &inheritance, attributes, started);

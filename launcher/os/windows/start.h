@@ -34,8 +34,9 @@ struct start_spec {
     os_handle stdio[3];       /* OS_NO_HANDLE: an empty one */
     const os_handle *handed;  /* inherited under the same values */
     size_t handed_count;
-    DWORD flags; /* for CreateProcessW: CREATE_NO_WINDOW if it cannot share our console */
-    HANDLE job;  /* which it is in from the beginning; NULL: none */
+    DWORD flags;         /* for CreateProcessW: CREATE_NO_WINDOW if it cannot share our console */
+    HANDLE job;          /* which it is in from the beginning; NULL: none */
+    bool leaves_package; /* what it starts is outside of the package that we are in, and so is it */
 };
 
 /* Nothing else of ours is inherited. */

@@ -48,12 +48,21 @@ static bool look(const struct tcp_row *row, void *arg) {
     return false;
 }
 
+/* Who is ours may be asked; so one that may not, or cannot be, is not known to be ours. */
+static int user_of_process(DWORD pid, uint32_t *user) {
+    struct os_identity identity = {.pid = pid};
+    int rc = os_process_user(&identity, user);
+    if (rc == 0 || rc == UV_ESRCH)
+        return rc;
+    *user = OS_USER_UNKNOWN;
+    return 0;
+}
+
 /* Windows names the owner of every connection. Wine does not, but there all processes are of the
  * user that runs it. */
 static int user_of(const struct tcp_row *row, uint32_t *user) {
-    struct os_identity identity = {.pid = row->pid};
     if (row->pid != 0)
-        return os_process_user(&identity, user);
+        return user_of_process(row->pid, user);
     if (!win_is_wine())
         return UV_ESRCH;
     *user = os_user_self();

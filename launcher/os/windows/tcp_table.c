@@ -40,6 +40,21 @@ static struct tcp_end end_v6(const UCHAR address[16], DWORD port) {
     return end;
 }
 
+static bool is_closing(DWORD state) {
+    switch (state) {
+    case MIB_TCP_STATE_FIN_WAIT1:
+    case MIB_TCP_STATE_FIN_WAIT2:
+    case MIB_TCP_STATE_CLOSE_WAIT:
+    case MIB_TCP_STATE_CLOSING:
+    case MIB_TCP_STATE_LAST_ACK:
+    case MIB_TCP_STATE_TIME_WAIT:
+    case MIB_TCP_STATE_DELETE_TCB:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* Goes on until fn has had enough. */
 static int each_v4(tcp_row_fn fn, void *arg, bool *more) {
     MIB_TCPTABLE_OWNER_PID *table;
@@ -53,7 +68,8 @@ static int each_v4(tcp_row_fn fn, void *arg, bool *more) {
         struct tcp_row row = {.local = end_v4(entry->dwLocalAddr, entry->dwLocalPort),
                               .remote = end_v4(entry->dwRemoteAddr, entry->dwRemotePort),
                               .pid = entry->dwOwningPid,
-                              .listening = entry->dwState == MIB_TCP_STATE_LISTEN};
+                              .listening = entry->dwState == MIB_TCP_STATE_LISTEN,
+                              .closing = is_closing(entry->dwState)};
         *more = fn(&row, arg);
     }
     free(memory);
@@ -72,7 +88,8 @@ static int each_v6(tcp_row_fn fn, void *arg, bool *more) {
         struct tcp_row row = {.local = end_v6(entry->ucLocalAddr, entry->dwLocalPort),
                               .remote = end_v6(entry->ucRemoteAddr, entry->dwRemotePort),
                               .pid = entry->dwOwningPid,
-                              .listening = entry->dwState == MIB_TCP_STATE_LISTEN};
+                              .listening = entry->dwState == MIB_TCP_STATE_LISTEN,
+                              .closing = is_closing(entry->dwState)};
         *more = fn(&row, arg);
     }
     free(memory);
@@ -93,7 +110,8 @@ static int each_unowned(tcp_row_fn fn, void *arg) {
         const MIB_TCPROW *entry = &table->table[i];
         struct tcp_row row = {.local = end_v4(entry->dwLocalAddr, entry->dwLocalPort),
                               .remote = end_v4(entry->dwRemoteAddr, entry->dwRemotePort),
-                              .listening = entry->dwState == MIB_TCP_STATE_LISTEN};
+                              .listening = entry->dwState == MIB_TCP_STATE_LISTEN,
+                              .closing = is_closing(entry->dwState)};
         more = fn(&row, arg);
     }
     free(memory);

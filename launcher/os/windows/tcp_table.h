@@ -13,6 +13,7 @@ struct tcp_row {
     struct tcp_end local, remote;
     DWORD pid; /* 0: nobody's, or not told */
     bool listening;
+    bool closing; /* one of its ends is closed, or both are */
 };
 
 /* Return false to end. */

@@ -4,6 +4,7 @@
 
 struct search {
     HANDLE job;
+    bool asks;
     int count;
 };
 
@@ -15,13 +16,13 @@ static BOOL CALLBACK look(HWND window, LPARAM argument) {
         return TRUE;
     GetWindowThreadProcessId(window, &pid);
     if (pid != GetCurrentProcessId() && console_is_in_job(pid, search->job) &&
-        PostMessageW(window, WM_CLOSE, 0, 0))
+        (!search->asks || PostMessageW(window, WM_CLOSE, 0, 0)))
         search->count++;
     return TRUE;
 }
 
-int windows_close(HANDLE job) {
-    struct search search = {.job = job};
+int windows_count(HANDLE job, bool asks) {
+    struct search search = {.job = job, .asks = asks};
     EnumWindows(look, (LPARAM)&search);
     return search.count;
 }

@@ -4,8 +4,7 @@
 
 #include "win.h"
 
-/* Asks the windows of all in the job to close, as a click on their cross does: how many there are.
- */
-int windows_close(HANDLE job);
+/* How many windows all in the job have; `asks` them to close, as a click on their cross does. */
+int windows_count(HANDLE job, bool asks);
 
 #endif

@@ -36,6 +36,7 @@ struct os_tree {
     struct os_identity identity;
     uint32_t grace_ms;
     bool is_started, has_exited, was_asked, has_drained;
+    bool has_closed_windows;
 };
 
 /* ---- what wakes the loop ---- */
@@ -76,6 +77,13 @@ static void forget_run(struct os_tree *tree) {
     tree->wait = tree->root = tree->job = NULL;
 }
 
+/* How many windows there are. They are asked to close once, for they may ask back. */
+static int close_windows(struct os_tree *tree) {
+    int count = windows_count(tree->job, !tree->has_closed_windows);
+    tree->has_closed_windows = tree->has_closed_windows || count > 0;
+    return count;
+}
+
 static void tell_exit(struct os_tree *tree) {
     struct os_exit how = {0};
     DWORD code = 0;
@@ -102,7 +110,7 @@ static void on_woken(uv_async_t *async) {
         forget_run(tree);
         tree->events->emptied(tree->context);
     } else if (tree->was_asked && !tree->has_drained && console_is_left(tree->job) &&
-               windows_close(tree->job) == 0) {
+               close_windows(tree) == 0) {
         tree->has_drained = true;
         tree->events->drained(tree->context);
     }
@@ -299,6 +307,7 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
     if (rc < 0)
         return error_set(err, rc, "cannot look for %s: %s", spec->words[0], os_error_text(rc).text);
     tree->is_started = tree->has_exited = tree->was_asked = tree->has_drained = false;
+    tree->has_closed_windows = false;
     tree->grace_ms = spec->grace_ms;
     rc = start_command(&program, spec->words, &command_line);
     if (rc == 0)
@@ -327,7 +336,7 @@ static void ask_again(uv_timer_t *timer) {
     if (!tree->job)
         return;
     console_break(tree->job); /* where there is none, or it is refused, the grace goes on */
-    windows_close(tree->job);
+    close_windows(tree);
 }
 
 bool os_tree_ask(struct os_tree *tree) {
@@ -337,7 +346,7 @@ bool os_tree_ask(struct os_tree *tree) {
         return true;
     tree->was_asked = console_interrupt(tree->job);
     if (!tree->was_asked)
-        tree->was_asked = windows_close(tree->job) > 0;
+        tree->was_asked = close_windows(tree) > 0;
     uv_timer_start(&tree->again, ask_again, tree->grace_ms / 2, 0);
     return tree->was_asked;
 }

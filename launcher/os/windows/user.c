@@ -102,8 +102,8 @@ int win_descriptor(enum win_privacy kind, PSECURITY_DESCRIPTOR *descriptor) {
     case WIN_PRIVATE_FILE:
         snprintf(text, sizeof text, "O:%sD:P(A;;FA;;;%s)(A;;FA;;;SY)", user, user);
         break;
-    case WIN_PRIVATE_PIPE: /* nobody from the network, whoever he says to be */
-        snprintf(text, sizeof text, "O:%sD:P(D;;GA;;;NU)(A;;GA;;;%s)(A;;GA;;;SY)", user, user);
+    case WIN_PRIVATE_PIPE:
+        snprintf(text, sizeof text, "O:%sD:P(A;;GA;;;%s)(A;;GA;;;SY)", user, user);
         break;
     }
     return ConvertStringSecurityDescriptorToSecurityDescriptorA(text, SDDL_REVISION_1, descriptor,

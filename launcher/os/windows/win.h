@@ -45,6 +45,13 @@ int win_process_open(struct os_identity *identity, DWORD access, HANDLE *process
 int win_process_start(HANDLE process, uint64_t *start);
 bool win_has_ended(HANDLE process);
 
+/* The pid of who started us; it may be another's by now. */
+int win_noted_parent(int64_t *parent);
+
+/* The name of its program, for people: asked about anybody's process, and about whoever has the
+ * pid. Empty: nobody has. */
+void win_name_of(int64_t pid, char *out, size_t size);
+
 /* Whether we are in a job that lets nobody leave, so that we may end with who made it. */
 bool win_is_bound(void);
 
@@ -77,7 +84,9 @@ uint32_t win_user_number(struct win_user *user);
 int win_user_text(char out[WIN_SID_TEXT]);
 
 /* What only our user and the system may touch: for a directory and what is made in it, for a file,
- * for a pipe that no other machine reaches. To be given back by LocalFree. */
+ * for a pipe or an event. Whether other machines reach it is another question: to deny it to all
+ * who come by the network would shut out ourselves, for so do those who log on by SSH. To be given
+ * back by LocalFree. */
 enum win_privacy { WIN_PRIVATE_DIRECTORY, WIN_PRIVATE_FILE, WIN_PRIVATE_PIPE };
 int win_descriptor(enum win_privacy kind, PSECURITY_DESCRIPTOR *descriptor);
 

@@ -35,7 +35,8 @@ static unsigned wish_of(DWORD event) {
         return OS_WISH_END;
     case CTRL_CLOSE_EVENT:
         return OS_WISH_HANGUP;
-    default: /* the user leaves, or the machine ends */
+    default: /* logging off, shutting down: told to services, and we are none; see docs/windows.md
+              */
         return OS_WISH_END;
     }
 }
@@ -140,15 +141,24 @@ bool console_is_there(void) {
     return GetConsoleCP() != 0;
 }
 
-bool console_is_in_job(DWORD pid, HANDLE job) {
-    HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION, FALSE, pid);
+enum whose { NOBODY, MEMBER, STRANGER };
+
+/* Who has ended is listed for a moment longer. Who may not be asked is no member. */
+static enum whose whose(DWORD pid, HANDLE job) {
+    HANDLE process = OpenProcess(PROCESS_QUERY_INFORMATION | SYNCHRONIZE, FALSE, pid);
     BOOL in_job = FALSE;
+    enum whose it;
     if (!process)
-        return false;
-    if (!IsProcessInJob(process, job, &in_job))
-        in_job = FALSE;
+        return GetLastError() == ERROR_INVALID_PARAMETER ? NOBODY : STRANGER;
+    it = win_has_ended(process)                            ? NOBODY
+         : IsProcessInJob(process, job, &in_job) && in_job ? MEMBER
+                                                           : STRANGER;
     CloseHandle(process);
-    return in_job;
+    return it;
+}
+
+bool console_is_in_job(DWORD pid, HANDLE job) {
+    return whose(pid, job) == MEMBER;
 }
 
 /* How many of the job are at our console, and how many others but us. False: more than can be
@@ -158,11 +168,11 @@ static bool count_present(HANDLE job, DWORD *members, DWORD *others) {
     *members = *others = 0;
     if (count == 0 || count > PROCESSES)
         return false;
-    for (DWORD i = 0; i < count; i++)
-        if (console_is_in_job(pids[i], job))
-            ++*members;
-        else if (pids[i] != GetCurrentProcessId())
-            ++*others;
+    for (DWORD i = 0; i < count; i++) {
+        enum whose it = pids[i] == GetCurrentProcessId() ? NOBODY : whose(pids[i], job);
+        *members += it == MEMBER;
+        *others += it == STRANGER;
+    }
     return true;
 }
 

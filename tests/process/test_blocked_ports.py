@@ -1,0 +1,55 @@
+"""A port that nobody has, but what is left of the connections of a server that is gone. Rows A6 and A11."""
+import contextlib
+import socket
+import struct
+
+from tether import Instance
+
+
+@contextlib.contextmanager
+def blocked(port):
+    """By a server that had no SO_REUSEADDR and is gone; its client has not noticed."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            listener.accept()[0].close()
+            listener.close()
+            # When the client is closed nothing more is left.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            yield client
+
+
+def test_A11_a_start_waits_for_what_is_left_of_connections(state_dir):
+    with Instance(state_dir) as it, blocked(it.http) as client, it.run() as foreground:
+        foreground.expect("port %d is still blocked by closed connections .* waiting a moment" % it.http)
+        client.close()
+        foreground.expect("server ready")
+        assert it.status()["restarts"] == 0
+
+
+def test_A11_but_not_for_ever_and_blames_nobody(state_dir):
+    with Instance(state_dir) as it, blocked(it.http):
+        result = it.launch()
+        assert result["code"] == 3 and "still blocked by closed connections" in result["message"], result
+        assert "holder" not in result
+        assert it.log().count("waiting a moment") == 1
+
+
+def test_A11_a_start_that_waits_can_be_stopped(state_dir):
+    with Instance(state_dir) as it, blocked(it.ws), it.run() as foreground:
+        foreground.expect("waiting a moment")
+        assert "stopped, but port %d is still blocked" % it.ws in it.cli("stop", "--force").output
+        foreground.wait()
+        assert "no process is left, a port is not free" in it.log()
+
+
+def test_A11_a_start_that_waits_can_be_begun_anew(state_dir):
+    with Instance(state_dir) as it, blocked(it.http) as client, it.run() as foreground:
+        foreground.expect("waiting a moment")
+        with it.control() as control:
+            control.hello()
+            control.send(type="restart")
+            foreground.expect("waiting a moment")
+            client.close()
+            control.wait_state("ready")
