@@ -207,8 +207,9 @@ def test_F2_idle_instances_do_nothing(state_dir):
         controls = [busy.control() for _ in range(20)]
         for control in controls:
             assert control.hello()["type"] == "welcome"
-        pids = {"daemon": quiet.result["daemon_pid"], "guard": quiet.status()["guard_pid"],
-                "daemon with sessions": busy.result["daemon_pid"]}
+        pids = {"daemon": quiet.result["daemon_pid"], "daemon with sessions": busy.result["daemon_pid"]}
+        if not IS_WINDOWS:
+            pids["guard"] = quiet.status()["guard_pid"]
         for pid in pids.values():
             wait_asleep(pid)
         before = {name: wakeups(pid) for name, pid in pids.items()}
@@ -216,4 +217,4 @@ def test_F2_idle_instances_do_nothing(state_dir):
         woken = {name: wakeups(pid) - before[name] for name, pid in pids.items()}
         for control in controls:
             control.close()
-        assert woken["daemon"] == 0 and woken["guard"] == 0 and woken["daemon with sessions"] <= 1, woken
+        assert woken.pop("daemon with sessions") <= 1 and not any(woken.values()), woken

@@ -165,7 +165,7 @@ def wait_failed(result):
 def check_peak(pid, most_kib):
     """That a process never had more memory resident. A sanitizer needs more, and is not checked."""
     peak = system.peak_kb(pid)
-    assert peak <= most_kib or "TETHER_PROGRAM" in os.environ
+    assert peak <= most_kib or "TETHER_PROGRAM" in os.environ, "%d kB" % peak
 
 
 def dead_identity():

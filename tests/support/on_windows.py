@@ -427,17 +427,26 @@ def folder_of(pid):
     return local(_words("folder", pid)[0]).rstrip("/")
 
 
+_numbers = {}  # of Linux, by pid and start
+
+
 def _on_linux(pid):
     """The number that Linux has for a process of Windows: by its command line, in which there are ports or paths of
-    the test's own."""
-    words = command_of(pid)
+    the test's own. That is looked up once, for whoever is asked for it wakes up."""
+    identified = pid, host().ask("start", pid)
+    if identified not in _numbers:
+        _numbers[identified] = _find([word for word in command_of(pid) if word])
+    return _numbers[identified]
+
+
+def _find(words):
     for found in on_linux.descendants_of(os.getpid()):
         try:
-            if on_linux.command_of(found)[1:] == words[1:] and words[0].rsplit("\\")[-1] in on_linux.command_of(found)[0]:
+            if [word for word in on_linux.command_of(found) if word] == words:
                 return found
-        except (FileNotFoundError, ProcessLookupError, IndexError):
-            pass
-    raise ProcessLookupError(pid)
+        except FileNotFoundError:
+            pass  # it is gone
+    raise ProcessLookupError(words)
 
 
 def cpu_seconds(pid):
@@ -456,8 +465,10 @@ def memory_kb(pid):
 def peak_kb(pid):
     """Without what a program takes under Wine that does nothing."""
     with popen(IDLE) as idle:
-        of_wine = on_linux.peak_kb(_on_linux(idle.pid))
-        idle.kill()
+        try:
+            of_wine = on_linux.peak_kb(_on_linux(idle.pid))
+        finally:
+            idle.kill()
     return on_linux.peak_kb(_on_linux(pid)) - of_wine
 
 
