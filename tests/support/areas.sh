@@ -195,18 +195,18 @@ area_package() {
     check package "$ROOT/dev" package
     look_for_windows_engine
     if [ -n "$WINDOWS_ENGINE" ]; then
-        beside update_on_windows
+        beside installed_on_windows
     else
-        echo "package/update on Windows: there is no Godot editor for it: \`./dev engine windows\` makes one, or set GODOT_WINDOWS" >>"$SKIPS"
+        echo "package/installed on Windows: there is no Godot editor for it: \`./dev engine windows\` makes one, or set GODOT_WINDOWS" >>"$SKIPS"
         count 0 0 1
     fi
-    run_pytest package package/update
+    run_pytest package package/installed
     count_beside
 }
 
-update_on_windows() {
+installed_on_windows() {
     local LANES_LOGS=$BUILD/logs/lanes-beside LANES_TMP=$BUILD/tmp/beside
-    run_on_windows package/update
+    run_on_windows package/installed
 }
 
 # What containers and service managers do with the launcher.

@@ -39,7 +39,7 @@ TIME_SPACE = "there are no time namespaces on Windows"
 READ_AHEAD = "what comes for a test that does not read is read by the host in its stead"
 JOB = "what a killed daemon would leave is ended there by the kernel, with its job (tests/wine/os_tree.c)"
 SYSTEMD = "sockets and readiness are not passed as systemd does it there, but by handles (tests/wine/os_tree.c)"
-MOUNTS = "the full disk is a mount for one program and those below it, and under Wine another one opens the files"
+MOUNTS = "a full disk or a read-only folder is a mount for one program and those below it, and under Wine another one opens files"
 MODES = "there are no modes and owners by number; who may enter a folder is tested by tests/wine/os_files.c"
 SHELL = "what stands in for the editor is a script of a Unix shell"
 LIMITS = "there are no limits of open files and of the size of a file there"
@@ -55,6 +55,8 @@ STUB_STREAMS = "what a program of Linux does to its streams, one of Windows that
 STUB_CHILD = "what a program of Linux starts in the place of one of Windows is in no job (tests/windows: G2)"
 
 NOT_HERE = {
+    "package/installed/test_installed.py::test_H4_in_a_place_that_is_read_only_it_runs_all_the_same": MOUNTS,
+    "package/installed/test_installed.py::test_H4_what_one_user_has_installed_another_one_runs": USERS,
     "mcp/test_real_clients.py": "npm brings them as programs of Linux, which are tried there",
     "process/test_client_files.py::test_I8_mode_and_links": LINKS,
     "process/test_client_files.py::test_I8_what_cannot_be_looked_at_is_not_taken_for_nothing": LINKS,
