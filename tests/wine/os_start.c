@@ -9,6 +9,7 @@ enum { DESKTOP_APP_POLICY = 0x20012, NO_PACKAGE = 15700 };
 static struct {
     bool packaged, no_policy, clock_set_back;
     DWORD policy; /* that the next process is started with */
+    int lost;     /* so many more are */
 } want;
 
 /* ---- the system ---- */
@@ -45,6 +46,8 @@ static BOOL WINAPI my_CreateProcessW(LPCWSTR program, LPWSTR line, LPSECURITY_AT
     note("CreateProcess policy=%lx", policy);
     if (policy && want.no_policy)
         return refuse(ERROR_INVALID_PARAMETER);
+    if (want.lost-- > 0)
+        return refuse(ERROR_INTERNAL_ERROR);
     return real_CreateProcessW()(program, line, process, thread, inherit, flags, environment,
                                  directory, startup, started);
 }
@@ -97,6 +100,16 @@ static void test_G2_where_no_package_may_be_left_it_is_started_in_it(void) {
     int rc = spawn_self(true);
     want.packaged = want.no_policy = false;
     check(rc == 0 && in_order("policy=1\n", "policy=0\n") && count_of("policy=0\n") == 1);
+}
+
+/* ---- what the system loses ---- */
+
+static void test_D6_a_process_that_the_system_loses_is_started_again_and_not_for_ever(void) {
+    want.lost = 2;
+    check(spawn_self(false) == 0 && count_of("CreateProcess") == 3);
+    want.lost = 100;
+    check(spawn_self(false) < 0 && count_of("CreateProcess") < 10);
+    want.lost = 0;
 }
 
 /* ---- standard error ---- */
@@ -155,6 +168,7 @@ int main(int argc, char **argv) {
     static const struct tap_test tests[] = {
         TEST(test_G2_a_daemon_leaves_the_package_of_who_starts_it),
         TEST(test_G2_where_no_package_may_be_left_it_is_started_in_it),
+        TEST(test_D6_a_process_that_the_system_loses_is_started_again_and_not_for_ever),
         TEST(test_D1_a_standard_error_that_is_none_is_an_empty_one),
         TEST(test_F5_sockets_are_taken_also_where_the_clock_was_set_back),
     };

@@ -148,6 +148,8 @@ static int prepare(struct inheritance *inheritance, const struct start_spec *spe
     return rc;
 }
 
+enum { START_TRIES = 3 };
+
 /* Missing in some headers. What is called BREAKAWAY_OVERRIDE would be the opposite: to stay. */
 enum {
     DESKTOP_APP_POLICY = 0x20012, /* PROC_THREAD_ATTRIBUTE_… */
@@ -181,10 +183,15 @@ static int create(const struct start_spec *spec, struct inheritance *inheritance
         (spec->leaves_package && !UpdateProcThreadAttribute(attributes, 0, DESKTOP_APP_POLICY,
                                                             &policy, sizeof policy, NULL, NULL)))
         return win_error();
-    return CreateProcessW(start_plain_path(spec->program), spec->command_line, NULL, NULL, TRUE,
-                          flags, spec->environment, spec->directory, &startup.StartupInfo, started)
-               ? 0
-               : win_error();
+    for (int tries = 1;; tries++) {
+        if (CreateProcessW(start_plain_path(spec->program), spec->command_line, NULL, NULL, TRUE,
+                           flags, spec->environment, spec->directory, &startup.StartupInfo,
+                           started))
+            return 0;
+        /* Nothing that the program is to blame for: Wine loses one of some thousand so. */
+        if (GetLastError() != ERROR_INTERNAL_ERROR || tries == START_TRIES)
+            return win_error();
+    }
 }
 
 int start_process(const struct start_spec *spec, PROCESS_INFORMATION *started) {
