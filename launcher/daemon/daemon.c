@@ -173,12 +173,15 @@ static void on_ports_timer(uv_timer_t *timer) {
     start_server(timer->data);
 }
 
-/* What is left of the connections of an earlier server goes as soon as its clients have noticed. */
+/* What is left of the connections of an earlier server goes as soon as its clients have noticed.
+ * Not for so long that there is no time left to become ready, nor where another pair will do. */
 static bool wait_for_ports(struct daemon *daemon, const struct error *why) {
-    int64_t now = os_clock_ms();
+    int64_t now = os_clock_ms(), most = daemon->options->config.ready_timeout_ms / 2;
+    if (daemon->options->ports_auto && !daemon->life.was_ready)
+        return false;
     if (daemon->ports_by == 0) {
         log_say(&daemon->log, "%s; waiting a moment", why->message);
-        daemon->ports_by = now + PORTS_PATIENCE_MS;
+        daemon->ports_by = now + (most > 0 && most < PORTS_PATIENCE_MS ? most : PORTS_PATIENCE_MS);
     }
     return now < daemon->ports_by &&
            uv_timer_start(&daemon->ports_timer, on_ports_timer, PORTS_AGAIN_MS, 0) == 0;
@@ -197,7 +200,6 @@ static void start_server(struct daemon *daemon) {
     struct server_start start = {
         .options = daemon->options,
         .daemon = daemon->self,
-        .folder = daemon->folder,
         .ready_place = ready_place(&daemon->ready),
         .mark = daemon->mark,
         .token = daemon->token,
@@ -495,7 +497,7 @@ static int know_self(struct daemon *daemon, struct error *err) {
 }
 
 /* Goes into the folder, or into the nearest above it that a process can be in. */
-static bool enter(const char *path) {
+static void enter(const char *path) {
     char at[OS_PATH_MAX];
     size_t length = strlen(path);
     memcpy(at, path, length + 1);
@@ -503,24 +505,18 @@ static bool enter(const char *path) {
         while (length > 0 && !os_is_separator(at[length - 1]))
             length--;
         if (length == 0)
-            return false;
+            return;
         at[--length] = 0;
     }
-    return true;
 }
 
 /* There are systems on which the folder that a process is in can be neither moved nor removed, and
  * on the others what is mounted there stays. So we leave that of an editor which we may outlive,
- * and with us the built-in server does. Another server's command runs in it, for that is where a
- * relative path of it begins; where there is no way back we stay. */
+ * and with us the built-in server does. Another server runs in it, and so that it can be started
+ * again there, whatever the folder is called by then, we stay with it. */
 static void leave_folder(struct daemon *daemon) {
-    char here[OS_PATH_MAX];
-    size_t size = sizeof here;
-    bool is_for_command = !daemon->options->builtin;
-    if (daemon->foreground || uv_cwd(here, &size) < 0 || (is_for_command && uv_chdir(here) < 0))
-        return;
-    if (enter(daemon->dir.path) && is_for_command)
-        daemon->folder = memory_text(here, size);
+    if (daemon->options->builtin && !daemon->foreground)
+        enter(daemon->dir.path);
 }
 
 static int open_place(struct daemon *daemon, struct error *err) {
@@ -660,7 +656,6 @@ static void release(struct daemon *daemon) {
     os_handle_close(&daemon->lock);
     os_dir_finish(&daemon->dir);
     json_decref(daemon->facts.command);
-    free(daemon->folder);
     free(daemon);
 }
 

@@ -46,7 +46,6 @@ struct daemon {
     struct os_dir dir;
     os_handle lock;
     struct place_keeper keeper;
-    char *folder;     /* in which the server's command was asked for; NULL: it is of no account */
     os_handle result; /* where `launch` waits for the outcome of the start; OS_NO_HANDLE: told */
     char instance[OPTIONS_INSTANCE_MAX];
     char control_name[OS_ENDPOINT_MAX];

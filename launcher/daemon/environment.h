@@ -14,7 +14,6 @@ struct server_start {
     const struct options *options;
     struct os_identity daemon;
     struct os_identity owner; /* whoever owns the server now; pid 0: nobody */
-    const char *folder;       /* in which the command is to run; NULL: in the daemon's */
     const char *ready_place;  /* where to say that it is ready; NULL: nowhere */
     const char *mark;         /* tells what this daemon started from copies; NULL: none */
     const char *token;        /* with which editors reach the server; NULL: none */

@@ -113,7 +113,13 @@ bool ports_have_stranger(const struct options *options, const struct os_dir *dir
     return is_held(options->http_port) || is_held(options->ws_port);
 }
 
+/* One that nobody holds is free soon; who holds the other one is told at once. */
 bool ports_are_free(struct ports *ports, struct error *err) {
-    return check_port(ports, ports->options->http_port, err) == 0 &&
-           check_port(ports, ports->options->ws_port, err) == 0;
+    struct error of_ws = {0};
+    int http = check_port(ports, ports->options->http_port, err), ws = 0;
+    if (http == 0 || http == UV_EAGAIN)
+        ws = check_port(ports, ports->options->ws_port, &of_ws);
+    if (ws < 0 && (http == 0 || ws != UV_EAGAIN))
+        *err = of_ws;
+    return http == 0 && ws == 0;
 }

@@ -129,7 +129,6 @@ static int start_tree(struct supervisor *supervisor, const struct server_start *
                       const os_handle *listeners, size_t listener_count, struct error *err) {
     struct text_list command = {0}, environment = {0};
     struct os_tree_spec spec = {
-        .directory = start->folder,
         .stdio = {OS_NO_HANDLE, OS_NO_HANDLE, OS_NO_HANDLE},
         .listeners = listeners,
         .listener_names = listener_count == 1 ? "http" : "http:ws",

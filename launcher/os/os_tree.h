@@ -28,8 +28,6 @@ struct os_tree_spec {
     const char *const *words;       /* the first is looked up in PATH of `environment` unless it is
                                        a path */
     const char *const *environment; /* complete */
-    const char *directory;          /* where it runs, and where a relative path to it begins; NULL:
-                                       where we are */
     os_handle stdio[3];             /* its standard streams; OS_NO_HANDLE: an empty one */
 
     /* Sockets handed down, told to it as the system's service manager does, or else ours. */

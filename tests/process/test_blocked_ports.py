@@ -53,3 +53,24 @@ def test_A11_a_start_that_waits_can_be_begun_anew(state_dir):
             foreground.expect("waiting a moment")
             client.close()
             control.wait_state("ready")
+
+
+def test_A11_the_wait_leaves_time_to_become_ready(state_dir):
+    """Or the reason would be told as that of a server which was never started."""
+    with Instance(state_dir) as it, blocked(it.http):
+        result = it.launch("--ready-timeout-ms", 1500)
+        assert result["code"] == 3 and "still blocked by closed connections" in result["message"], result
+
+
+def test_A11_where_another_pair_will_do_nobody_waits(state_dir):
+    with Instance(state_dir) as it, blocked(it.http):
+        it.launch("--ports", "auto")
+        assert "waiting a moment" not in it.log()
+        it.http, it.ws = it.result["http_port"] or it.http, it.result["ws_port"] or it.ws
+
+
+def test_A12_a_stranger_on_the_other_port_is_told_at_once(state_dir):
+    with Instance(state_dir) as it, blocked(it.http), socket.create_server(("127.0.0.1", it.ws)):
+        result = it.launch()
+        assert result["code"] == 3 and "port %d is held by" % it.ws in result["message"], result
+        assert "waiting a moment" not in it.log()

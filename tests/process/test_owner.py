@@ -10,7 +10,7 @@ import time
 import pytest
 
 from clients import Peer
-from harness import Process, own_pid, system
+from harness import IS_WINDOWS, Process, own_pid, system
 from scene import (SessionProcess, Watched, command_of, environment_of, is_alive, kill, owner_variables, stays,
                    wait_until)
 from tether import SERVER, Instance, http_get, identity, start_owner
@@ -135,20 +135,17 @@ def test_A13_no_folder_of_an_editor_is_held_by_who_outlives_it(state_dir, tmp_pa
 
 
 def test_A13_a_command_starts_again_where_it_was_asked_for(state_dir, tmp_path):
-    """Also by a path that begins there; and if that place is gone, it is told."""
+    """Also by a path that begins there, and where that place has another name by then, which it can get on Linux."""
     folder = tmp_path / "project \u00e4"
     folder.mkdir()
     name = "own" + os.path.splitext(SERVER)[1]
     shutil.copy(system.local(SERVER), folder / name)
     with Instance(state_dir) as it:
         it.launch(command=[os.path.join(".", name)], cwd=folder)
-        assert system.folder_of(it.result["daemon_pid"]) == it.directory
-        assert system.folder_of(it.result["server_pid"]) == str(folder)
+        if not IS_WINDOWS:
+            folder = folder.rename(tmp_path / "moved")
         assert it.cli("restart").status == 0
         assert it.status()["restarts"] == 1 and system.folder_of(it.status()["server"]["pid"]) == str(folder)
-        folder.rename(tmp_path / "moved")
-        kill(it.status()["server"]["pid"])
-        wait_until(lambda: "the folder that it was asked for in" in it.log(), "it cannot be started")
 
 
 def test_A14_owner_travels_in_the_environment_only(state_dir):

@@ -179,8 +179,6 @@ _Noreturn void program_become(struct program_plan *plan, int failure_pipe) {
     if (place_descriptors(plan, &failure_pipe) < 0)
         fail(failure_pipe, PROGRAM_STEP_DESCRIPTORS);
     reset_signals();
-    if (plan->spec->directory && chdir(plan->spec->directory) < 0)
-        fail(failure_pipe, PROGRAM_STEP_DIRECTORY);
     if (plan->listen_pid)
         snprintf(plan->listen_pid, PID_DIGITS + 1, "%d", (int)getpid());
     execute(plan);
@@ -202,11 +200,6 @@ int program_explain(const struct program_failure *failure, const char *command, 
         return error_set(err, -failure->error,
                          "cannot start %s: its pipes and sockets cannot be set up: %s; raise the "
                          "limit of open files",
-                         command, reason);
-    case PROGRAM_STEP_DIRECTORY:
-        return error_set(err, -failure->error,
-                         "cannot start %s: the folder that it was asked for in cannot be entered: "
-                         "%s; ask again from one that is there",
                          command, reason);
     default:
         return error_set(err, -failure->error,

@@ -22,12 +22,7 @@ struct program_plan {
     int fd_count;
 };
 
-enum program_step {
-    PROGRAM_STEP_FORK = 1,
-    PROGRAM_STEP_DESCRIPTORS,
-    PROGRAM_STEP_DIRECTORY,
-    PROGRAM_STEP_EXEC,
-};
+enum program_step { PROGRAM_STEP_FORK = 1, PROGRAM_STEP_DESCRIPTORS, PROGRAM_STEP_EXEC };
 
 /* What the child writes into the CLOEXEC pipe when it fails; nothing when it does not. */
 struct program_failure {

@@ -155,7 +155,7 @@ int os_port_try(uint16_t port, struct error *err) {
     if (rc == UV_EACCES && is_held(port))
         rc = UV_EADDRINUSE;
     /* An exclusive port is not shared with those either. */
-    if (rc == UV_EADDRINUSE && is_left_over(port))
+    if ((rc == UV_EADDRINUSE || rc == UV_EACCES) && is_left_over(port))
         return error_set(err, UV_EAGAIN,
                          "port %u is still blocked by closed connections of a server that is gone: "
                          "it is free again within minutes",

@@ -229,16 +229,12 @@ static int start_in_job(struct os_tree *tree, const struct os_tree_spec *spec,
                                .handed = spec->listeners,
                                .handed_count = spec->listener_count,
                                .job = tree->job};
-    wchar_t *directory = NULL;
     int rc = UV_ENOMEM;
     /* At our console it can be interrupted; it gets no other, so that no window comes up. */
     start.flags = console_is_there() ? 0 : CREATE_NO_WINDOW;
     memcpy(start.stdio, spec->stdio, sizeof start.stdio);
     fill_environment(&environment, spec);
-    if (spec->directory)
-        directory = win_wide(spec->directory);
-    start.directory = directory;
-    if (!environment.failed && (directory || !spec->directory)) {
+    if (!environment.failed) {
         union {
             char **plain;
             const char *const *constant;
@@ -251,7 +247,6 @@ static int start_in_job(struct os_tree *tree, const struct os_tree_spec *spec,
             rc = start_suspended(&start, tree->job, started);
     }
     free(start.environment);
-    free(directory);
     text_list_finish(&environment);
     return rc;
 }
@@ -278,13 +273,6 @@ static int start_found(struct os_tree *tree, const struct os_tree_spec *spec,
                : 0;
 }
 
-static bool is_folder(const char *path) {
-    wchar_t *wide = win_wide(path);
-    DWORD found = wide ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
-    free(wide);
-    return found != INVALID_FILE_ATTRIBUTES && (found & FILE_ATTRIBUTE_DIRECTORY);
-}
-
 int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct error *err) {
     wchar_t *program, *command_line = NULL;
     int rc;
@@ -293,12 +281,7 @@ int os_tree_start(struct os_tree *tree, const struct os_tree_spec *spec, struct 
     if (spec->listener_count > LISTENERS_MAX)
         return error_set(err, UV_EINVAL, "more than %d sockets to hand down to %s", LISTENERS_MAX,
                          spec->words[0]);
-    if (spec->directory && !is_folder(spec->directory))
-        return error_set(err, UV_ENOENT,
-                         "cannot start %s: the folder that it was asked for in, %s, is not there; "
-                         "ask again from one that is",
-                         spec->words[0], spec->directory);
-    rc = find_program(spec->words[0], spec->environment, spec->directory, &program);
+    rc = find_program(spec->words[0], spec->environment, NULL, &program);
     if (rc == UV_ENOENT)
         return error_set(err, rc,
                          "cannot start %s: there is no such program; check its name and "
