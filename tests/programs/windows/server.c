@@ -21,7 +21,7 @@
 
 #include "../server_options.h"
 
-enum { MAX_LISTENERS = 8, CHUNK = 4096, MAX_BOMB = 500, PATH_BYTES = 4096 };
+enum { TRIES = 3, MAX_LISTENERS = 8, CHUNK = 4096, MAX_BOMB = 500, PATH_BYTES = 4096 };
 
 struct kind {
     const char *name;
@@ -125,7 +125,14 @@ static bool create_self(const char *words, DWORD flags, bool inherit, STARTUPINF
     GetModuleFileNameW(NULL, self, MAX_PATH);
     _snwprintf(line, PATH_BYTES, L"\"%ls\" %ls", self, more);
     free(more);
-    return CreateProcessW(NULL, line, NULL, NULL, inherit, flags, NULL, NULL, startup, child);
+    /* One of some thousand ends under Wine before it has begun. */
+    for (int tries = 0; tries < TRIES; tries++) {
+        if (CreateProcessW(NULL, line, NULL, NULL, inherit, flags, NULL, NULL, startup, child))
+            return true;
+        if (GetLastError() != ERROR_INTERNAL_ERROR)
+            break;
+    }
+    return false;
 }
 
 /* Its exit code if it is waited for, or its pid. */
