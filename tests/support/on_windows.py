@@ -462,14 +462,17 @@ def memory_kb(pid):
     return on_linux.memory_kb(_on_linux(pid))
 
 
+WINE_KB = 8192  # of libraries that tether.exe has loaded, and one that does nothing has not
+
+
 def peak_kb(pid):
-    """Without what a program takes under Wine that does nothing."""
+    """Without what a program takes under Wine that does nothing, and not all the libraries that there are."""
     with popen(IDLE) as idle:
         try:
             of_wine = on_linux.peak_kb(_on_linux(idle.pid))
         finally:
             idle.kill()
-    return on_linux.peak_kb(_on_linux(pid)) - of_wine
+    return on_linux.peak_kb(_on_linux(pid)) - of_wine - WINE_KB
 
 
 def wakeups(pid):

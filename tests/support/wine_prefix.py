@@ -53,7 +53,9 @@ def make(prefix, screen=False):
     if os.path.exists(os.path.join(prefix, "system.reg")):
         return
     shutil.rmtree(prefix, ignore_errors=True)
-    shutil.copytree(first, prefix + ".new", symlinks=True, copy_function=os.link)
+    # The file "wineserver" tells in which folder that of a prefix listens.
+    shutil.copytree(first, prefix + ".new", symlinks=True, copy_function=os.link,
+                    ignore=shutil.ignore_patterns("wineserver"))
     for path in glob.glob(prefix + ".new/*.reg"):
         shutil.copy(path, path + ".new")
         os.rename(path + ".new", path)
