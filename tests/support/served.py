@@ -9,6 +9,7 @@ import threading
 import time
 
 from harness import LIMIT, TETHER, Process, free_ports
+from tether import can_bind
 from websocket import FIN, PING, PONG, TEXT, Raw, request
 
 TOKEN = "a-token-of-this-test"
@@ -229,6 +230,8 @@ class Served(Process):
 
     def __exit__(self, *_):
         super().__exit__(*_)
+        can_bind(self.http)  # where its end is told before the system has closed what it had, that is waited for
+        can_bind(self.ws)
         if self.folder:
             self.folder.cleanup()
 

@@ -49,7 +49,7 @@ unpack_windows_engine() {
 # One that does not have its memory from the old C library of Windows stays as it is.
 quicken_windows_engine() {
     local from=$WINDOWS_ENGINE folder=$BUILD/windows-editor.quick heap=$ROOT/tests/support/windows/quick_heap.c
-    if [ -n "$from" ] && x86_64-w64-mingw32-objdump -p "$from" | grep -q 'DLL Name: msvcrt.dll'; then
+    if [ -n "$from" ] && x86_64-w64-mingw32-objdump -p "$from" | grep 'DLL Name: msvcrt.dll' >/dev/null; then
         WINDOWS_ENGINE=$folder/godot.exe
         if [ "$from" -nt "$WINDOWS_ENGINE" ] || [ "$heap" -nt "$WINDOWS_ENGINE" ]; then make_quick_windows_engine; fi
     fi
