@@ -178,8 +178,8 @@ def call(ident, params):
         write({"prefix": b"{50 %} done " + data, "batch": b"[" + data + b"]",
                "latin": data.replace(b"latin", "bl\xe4".encode("latin-1"))}[name] + b"\n")
     elif name in ("close_input", "close_output"):
-        say(ident, "closed") if name == "close_input" else None
         os.close(0 if name == "close_input" else 1)
+        say(ident, "closed") if name == "close_input" else None  # or what comes next would be lost in a pipe
         while True:
             signal.pause()
     elif name == "change_mind":

@@ -2,8 +2,8 @@
  *
  * A class of deadlines has one length of time, so its entries are due in the order in which they
  * were started: each class is a list, and only its first entry counts. Starting and stopping are a
- * look at the clock and a few assignments; the timer is only ever set earlier, and set anew when it fires. Time in which
- * the machine sleeps is none. */
+ * look at the clock and a few assignments; the timer is only ever set earlier, and set anew when it
+ * fires. Time in which the machine sleeps is none. */
 #ifndef TETHER_SERVE_HTTP_DEADLINE_H
 #define TETHER_SERVE_HTTP_DEADLINE_H
 
