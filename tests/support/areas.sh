@@ -10,7 +10,8 @@ LANES_TMP=$BUILD/tmp
 LONGEST=(process/test_soak.py process/test_lost_place.py process/test_guard_hindered.py process/test_memory.py
     process/test_machine.py process/test_many_sessions.py mcp/test_real_clients.py engine/test_first_runs.py
     engine/test_exports.py engine/test_tools_files.py engine/test_lives.py engine/test_tools_runs.py
-    engine/test_tools_debug.py package/test_same_bytes.py)
+    engine/test_tools_debug.py engine/test_tools_trust.py engine/test_tools_game.py process/test_sweep_kill.py
+    process/test_client_files.py package/test_same_bytes.py)
 PASSED=0
 FAILED=0
 SKIPPED=0
