@@ -532,30 +532,6 @@ static void test_G4_who_is_at_the_console_no_more_is_no_stranger_there(void) {
 
 /* ---- starting ourselves ---- */
 
-static int spawn_with(bool detached, const os_handle *handed, size_t handed_count) {
-    char self[MAX_PATH];
-    char *words[] = {WORD("tether"), WORD("sleep"), NULL};
-    struct os_child child;
-    struct os_spawn_spec spec = {.path = self,
-                                 .words = words,
-                                 .environment = tap_environment(),
-                                 .output = OS_NO_HANDLE,
-                                 .handed = handed,
-                                 .handed_count = handed_count,
-                                 .detached = detached};
-    GetModuleFileNameA(NULL, self, sizeof self);
-    record();
-    int rc = os_spawn(&child, &spec);
-    show();
-    if (rc == 0)
-        os_child_finish(&child, true);
-    return rc;
-}
-
-static int spawn_self(bool detached) {
-    return spawn_with(detached, NULL, 0);
-}
-
 /* Starts a daemon that is handed the lock, as a launch does, and is ended before that has begun. */
 static int child_is_cut_off(const char *parent) {
     struct os_dir dir;

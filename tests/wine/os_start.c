@@ -66,24 +66,6 @@ REPLACE(GetProcessTimes);
 
 /* ---- packages ---- */
 
-static int spawn_self(bool detached) {
-    char self[MAX_PATH];
-    char *words[] = {WORD("tether"), WORD("sleep"), NULL};
-    struct os_child child;
-    struct os_spawn_spec spec = {.path = self,
-                                 .words = words,
-                                 .environment = tap_environment(),
-                                 .output = OS_NO_HANDLE,
-                                 .detached = detached};
-    GetModuleFileNameA(NULL, self, sizeof self);
-    record();
-    int rc = os_spawn(&child, &spec);
-    show();
-    if (rc == 0)
-        os_child_finish(&child, true);
-    return rc;
-}
-
 /* What is started in a package sees folders of its own in the place of the user's. */
 static void test_G2_a_daemon_leaves_the_package_of_who_starts_it(void) {
     check(spawn_self(true) == 0 && count_of("policy=0\n") == 1 && count_of("CreateProcess") == 1);

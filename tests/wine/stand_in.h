@@ -10,6 +10,8 @@
 
 #include <stdarg.h>
 
+#include "os/os_spawn.h"
+
 #define WORD(text)   ((char *)(uintptr_t)(text))
 #define IMPORT(name) __imp_##name
 #define ADDRESS(fn)  ((void *)(uintptr_t)(fn))
@@ -75,6 +77,33 @@ static inline bool in_order(const char *first, const char *second) {
 static inline BOOL refuse(DWORD error) {
     SetLastError(error);
     return FALSE;
+}
+
+/* ---- calls that start a process ---- */
+
+/* This program, doing nothing; what is called for that is recorded. */
+static inline int spawn_with(bool detached, const os_handle *handed, size_t handed_count) {
+    char self[MAX_PATH];
+    char *words[] = {WORD("tether"), WORD("sleep"), NULL};
+    struct os_child child;
+    struct os_spawn_spec spec = {.path = self,
+                                 .words = words,
+                                 .environment = tap_environment(),
+                                 .output = OS_NO_HANDLE,
+                                 .handed = handed,
+                                 .handed_count = handed_count,
+                                 .detached = detached};
+    GetModuleFileNameA(NULL, self, sizeof self);
+    record();
+    int rc = os_spawn(&child, &spec);
+    show();
+    if (rc == 0)
+        os_child_finish(&child, true);
+    return rc;
+}
+
+static inline int spawn_self(bool detached) {
+    return spawn_with(detached, NULL, 0);
 }
 
 #endif
