@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from harness import system
 from tools_probe import shared_tools
 
 SCENE = '[gd_scene format=3]\n\n[node name="%s" type="Node2D"]\n'
@@ -87,7 +88,11 @@ def test_J4_what_changed_meanwhile_is_not_said_to_be_changed(tools):
     scan(tools)
     moved, edited = together(tools, ("file_move", {"path": tools.folder + "/one.gd", "to": tools.folder + "/other.gd"}),
                              ("script_edit", {"path": user, "old": "extends Node\n", "new": "extends Node2D\n"}))
-    assert edited["written"] == user and moved["changed"] == [] and moved["left"] == [user], moved
+    with open(os.path.join(tools.project, user.removeprefix("res://"))) as file:
+        text = file.read()
+    assert edited["written"] == user and "extends Node2D\n" in text
+    # Either may have been the first to write.
+    assert (moved["changed"], moved.get("left", [])) == (([user], []) if "other.gd" in text else ([], [user])), (moved, text)
 
 
 def test_J4_scripts_made_at_once_in_new_folders_are_known(tools):
@@ -249,7 +254,7 @@ def test_J4_a_file_that_names_another_ten_thousand_times_does_not_hold_up_the_ed
     path = write(tools, "tile.txt", "x")
     write(tools, "many.json", "[\n%s]\n" % ('"%s", "and more"\n' % path * 20000))
     assert tools.call("file_uses", path=path, limit=2)["total"] == 20000
-    assert tools.last_usec < 5000000
+    assert tools.last_usec < 5000000 * system.SLOWNESS
 
 
 def test_G1_what_fits_are_whole_lines_from_either_end(tools):

@@ -229,13 +229,20 @@ with_wine() {
         WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
 }
 
-# The tests of Windows itself, and those of the other areas, which are the same there. They wait a lot.
+# The tests of Windows itself, and those of launcher and server, which are the same there. They wait a lot.
 area_windows() {
-    local LANES=4
+    local LANES=5
     beside windows_programs
-    run_on_windows windows process mcp engine
-    say_how_many_are_the_same
+    run_on_windows windows process mcp
+    say_how_many_are_the_same process mcp
     count_beside
+}
+
+# Those of the editor, for which all tests have no time.
+area_same() {
+    local LANES=3
+    run_on_windows engine
+    say_how_many_are_the_same engine
 }
 
 windows_programs() {
@@ -256,7 +263,9 @@ run_on_windows() {
 
 # And why the others are not: the reasons in tests/support/not_here.py, with how many tests each is of.
 say_how_many_are_the_same() {
-    local counts=("$LANES_LOGS"/counts/{process,mcp,engine}-*.py)
+    local counts=("${@/#/$LANES_LOGS/counts/}")
+    # shellcheck disable=SC2206 # a name is a pattern here
+    counts=(${counts[@]/%/-*.py})
     cat "${counts[@]/%/.not-here}" | sort | uniq -c | sort -rn >"$BUILD/logs/not-here"
     cat "${counts[@]}" | awk -v not_here="$(awk '{ all += $1 } END { print all + 0 }' "$BUILD/logs/not-here")" '
         { same += $1; left += $2 + $3 }
@@ -389,7 +398,7 @@ area_lint() {
 is_area() {
     local area
     # shellcheck disable=SC2153 # set by dev
-    for area in "${AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
+    for area in "${AREAS[@]}" "${MORE_AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
     return 1
 }
 
@@ -407,7 +416,7 @@ tools_for() {
         [ -z "$WINDOWS_ENGINE" ] || tools+=("${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}")
         ;;
     farm) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_FARM[@]}" "${TOOLS_STATIC[@]}") ;;
-    windows) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}") ;;
+    windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}") ;;
     arm64) [ -n "$(why_no_arm64)" ] || tools+=("${TOOLS_ARM64[@]}" "${TOOLS_ZIG[@]}" "${TOOLS_STATIC[@]}") ;;
     esac
 }
@@ -420,18 +429,18 @@ fetch_for() {
             if zig_comes_for_this_machine; then with_cache_lock zig fetch_zig; fi
             ;;
         esac
-        case $area in process | windows) with_cache_lock nginx fetch_nginx ;; esac
-        case $area in mcp | windows) with_cache_lock node fetch_node_packages ;; esac
-        case $area in mcp | windows) with_cache_lock strangers fetch_strangers ;; esac
+        case $area in process | windows | same) with_cache_lock nginx fetch_nginx ;; esac
+        case $area in mcp | windows | same) with_cache_lock node fetch_node_packages ;; esac
+        case $area in mcp | windows | same) with_cache_lock strangers fetch_strangers ;; esac
         if [ "$area" = mcp ]; then with_cache_lock real-clients fetch_real_clients; fi
-        case $area in windows) with_cache_lock windows-node fetch_windows_node ;; esac
+        case $area in windows | same) with_cache_lock windows-node fetch_windows_node ;; esac
     done
 }
 
 build_for() {
     local options
     case $1 in
-    windows) cmd_build platform=windows ;;
+    windows | same) cmd_build platform=windows ;;
     package) [ -z "$WINDOWS_ENGINE" ] || cmd_build platform=windows ;;
     arm64) prepare_arm64 ;;
     farm)
@@ -444,7 +453,7 @@ build_for() {
 prepare_areas() {
     local area tools=("${TOOLS_BUILD[@]}")
     for area in "$@"; do
-        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
+        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]} ${MORE_AREAS[*]}"
         tools_for "$area"
     done
     need "${tools[@]}"

@@ -462,7 +462,7 @@ def memory_kb(pid):
     return on_linux.memory_kb(_on_linux(pid))
 
 
-WINE_KB = 8192  # of libraries that tether.exe has loaded, and one that does nothing has not
+WINE_KB = 16384  # of libraries that tether.exe has loaded, and one that does nothing has not
 
 
 def peak_kb(pid):

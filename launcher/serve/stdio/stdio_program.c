@@ -361,11 +361,16 @@ bool stdio_program_hears(const struct stdio_program *program) {
 
 bool stdio_program_send(struct stdio_program *program, const struct buffer *line) {
     uv_stream_t *input;
+    int rc;
     if (!stdio_program_hears(program) || line->failed)
         return false;
     input = (uv_stream_t *)&program->run->input;
-    return uv_stream_get_write_queue_size(input) <= STDIO_QUEUE_MOST &&
-           line_send(input, line->data, line->length, on_sent) == 0;
+    if (uv_stream_get_write_queue_size(input) > STDIO_QUEUE_MOST)
+        return false;
+    rc = line_send(input, line->data, line->length, on_sent);
+    if (rc < 0) /* some systems say so at once */
+        on_sent(input, rc);
+    return rc == 0;
 }
 
 int64_t stdio_program_pid(const struct stdio_program *program) {

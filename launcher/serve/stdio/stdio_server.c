@@ -78,10 +78,11 @@ static void write_params(struct buffer *out, const struct stdio_server *server,
                   params ? json_copy((json_t *)(uintptr_t)params) : json_object());
 }
 
+/* To one that turns out to hear no more it is not sent, and waits for the next one. */
 static bool send_call(struct call *call) {
     struct stdio_server *server = call->editor->program;
     if (!stdio_program_send(&server->program, &call->line))
-        return false;
+        return !stdio_program_hears(&server->program) && !call->line.failed;
     call->sent = true;
     call->tries++;
     if (!call->repeatable)
