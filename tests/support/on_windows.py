@@ -143,6 +143,7 @@ _hosts = []
 def host():
     global _host
     if not _host:
+        network.make_own()  # also where a file asks for something before its first test
         _host = _Host(os.environ["TETHER_WINEPREFIX"])
         atexit.register(_host.close)
     return _host
@@ -150,7 +151,6 @@ def host():
 
 def prepare():
     """Before the first test."""
-    network.make_own()
     host()
 
 
