@@ -27,7 +27,7 @@ mkdir "%WORK%"
 ver >"%RESULT%"
 "%TETHER%" version >>"%RESULT%" 2>&1
 
-for %%p in (os_calls os_control os_files os_library os_peer os_place os_port os_process os_start os_tree) do call :program "%BUILD%\tests\wine\%%p.exe"
+for %%p in (os_calls os_console os_control os_files os_library os_peer os_place os_port os_process os_start os_tree) do call :program "%BUILD%\tests\wine\%%p.exe"
 
 call :expect 0 "the version" version
 call :expect 2 "a command that is none" frobnicate
