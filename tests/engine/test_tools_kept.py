@@ -96,10 +96,13 @@ def test_J4_what_changed_meanwhile_is_not_said_to_be_changed(tools):
 
 
 def test_J4_scripts_made_at_once_in_new_folders_are_known(tools):
-    answers = together(tools, *(("script_create", {"path": "%s/%s/made.gd" % (tools.folder, name), "text": "class_name Made%s%d\nextends Node\n" % (name, tools.begun)})
-                                for name in ("A", "B", "C")))
-    assert all("written" in answer for answer in answers), answers
-    tools.settle()
+    calls = [("script_create", {"path": "%s/%s/made.gd" % (tools.folder, name), "text": "class_name Made%s%d\nextends Node\n" % (name, tools.begun)})
+             for name in ("A", "B", "C")]
+    while calls:
+        answers = together(tools, *calls)
+        assert all("written" in answer or "Try again" in answer["error"] for answer in answers), answers
+        calls = [call for call, answer in zip(calls, answers) if "written" not in answer]
+        tools.settle()
     known = 'return ["A", "B", "C"].map(func(n): return EditorInterface.get_resource_filesystem().get_filesystem_path("%s/" + n) != null)' % tools.folder
     for _ in range(5):
         tools.request(op="frame")
@@ -254,7 +257,7 @@ def test_J4_a_file_that_names_another_ten_thousand_times_does_not_hold_up_the_ed
     path = write(tools, "tile.txt", "x")
     write(tools, "many.json", "[\n%s]\n" % ('"%s", "and more"\n' % path * 20000))
     assert tools.call("file_uses", path=path, limit=2)["total"] == 20000
-    assert tools.last_usec < 5000000 * system.SLOWNESS
+    assert tools.last_usec < 5000000
 
 
 def test_G1_what_fits_are_whole_lines_from_either_end(tools):

@@ -82,15 +82,15 @@ func _follow(pattern: String, code: String, literals: Array[String], path: Strin
 
 
 static func _without_texts(text: String, literals: Array[String]) -> String:
-	var code: String = ""
+	var code: PackedStringArray = [] # pieces: a long text that grows is moved each time on Windows
 	var last: int = 0
 	for found: RegExMatch in _texts.search_all(text):
-		code += text.substr(last, found.get_start() - last)
+		code.append(text.substr(last, found.get_start() - last))
 		if found.get_start(1) >= 0:
-			code += "\u0001%d\u0001" % literals.size()
+			code.append("\u0001%d\u0001" % literals.size())
 			literals.append(found.get_string(1))
 		last = found.get_end()
-	return code + text.substr(last)
+	return "".join(code) + text.substr(last)
 
 
 static func _path_of(given: String) -> String:

@@ -16,13 +16,13 @@ static func line(text: String) -> String:
 	if _unseen.search(text) == null:
 		return text
 	var plain: String = _sequences.sub(text, "", true)
-	var result: String = ""
+	var result: PackedStringArray = [] # pieces: a long text that grows is moved each time on Windows
 	var last: int = 0
 	for found: RegExMatch in _unseen.search_all(plain):
 		var code: int = plain.unicode_at(found.get_start())
-		result += plain.substr(last, found.get_start() - last) + ("\\x%02x" % code if code < 0x100 else "\\u%04x" % code)
+		result.append(plain.substr(last, found.get_start() - last) + ("\\x%02x" % code if code < 0x100 else "\\u%04x" % code))
 		last = found.get_end()
-	return result + plain.substr(last)
+	return "".join(result) + plain.substr(last)
 
 
 ## The same for a text of several lines.

@@ -112,16 +112,16 @@ func _look_at_text(path: String, text: String, can_be_written: bool) -> void:
 
 ## The text with another path wherever a pattern finds one that is meant; their lines are noted.
 func _replaced(text: String, pattern: RegEx, group: int, lines: Array[int], new_of: Callable) -> String:
-	var result: String = ""
+	var pieces: PackedStringArray = [] # a long text that grows is moved each time on Windows
 	var last: int = 0
 	_counted = 0
 	_line = 1
 	for found: RegExMatch in pattern.search_all(text):
 		var new_path: String = new_of.call(found, lines, text)
 		if not new_path.is_empty():
-			result += text.substr(last, found.get_start(group) - last) + new_path
+			pieces.append(text.substr(last, found.get_start(group) - last) + new_path)
 			last = found.get_end(group)
-	return result + text.substr(last)
+	return "".join(pieces) + text.substr(last)
 
 
 func _note(found: RegExMatch, lines: Array[int], text: String) -> void:

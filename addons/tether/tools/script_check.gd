@@ -115,10 +115,10 @@ static func _class_name_of(source: String) -> String:
 
 
 static func _rename(source: String, named: String) -> String:
-	var result: String = ""
+	var result: PackedStringArray = [] # pieces: a long text that grows is moved each time on Windows
 	var last: int = 0
 	for token: RegExMatch in RegEx.create_from_string(TOKENS % named).search_all(source):
 		if token.get_start(1) < 0 and not token.get_string().begins_with("#"):
-			result += source.substr(last, token.get_end() - last) + SUFFIX
+			result.append(source.substr(last, token.get_end() - last) + SUFFIX)
 			last = token.get_end()
-	return result + source.substr(last)
+	return "".join(result) + source.substr(last)
