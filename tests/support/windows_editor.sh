@@ -45,31 +45,41 @@ unpack_windows_engine() {
     WINDOWS_ENGINE=$folder/godot.exe
 }
 
-# Sets WINDOWS_ENGINE to what tests run under Wine: the same editor with another heap (quick_heap.c tells why).
-# One that does not have its memory from the old C library of Windows stays as it is.
+# Sets WINDOWS_ENGINE to what tests run under Wine: the same editor with another heap, and asking less (the quick_*.c tell
+# why). One that does not have its memory from the old C library of Windows stays as it is.
 quicken_windows_engine() {
-    local from=$WINDOWS_ENGINE folder=$BUILD/windows-editor.quick heap=$ROOT/tests/support/windows/quick_heap.c
+    local from=$WINDOWS_ENGINE folder=$BUILD/windows-editor.quick sources=$ROOT/tests/support/windows
     if [ -n "$from" ] && x86_64-w64-mingw32-objdump -p "$from" | grep 'DLL Name: msvcrt.dll' >/dev/null; then
         WINDOWS_ENGINE=$folder/godot.exe
-        if [ "$from" -nt "$WINDOWS_ENGINE" ] || [ "$heap" -nt "$WINDOWS_ENGINE" ]; then make_quick_windows_engine; fi
+        if [ -n "$(find "$from" "$sources" -newer "$WINDOWS_ENGINE" 2>&1)" ]; then make_quick_windows_engine; fi
     fi
 }
 
-# The new library has a name as long as that of the old one, which is replaced where it is imported.
 make_quick_windows_engine() {
     rm -rf "$folder"
     mkdir -p "$folder"
-    x86_64-w64-mingw32-objdump -p "$from" | awk '
-        BEGIN { print "EXPORTS" }
-        /DLL Name:/ { is_wanted = $3 == "msvcrt.dll" }
-        is_wanted && /^\t[0-9a-f]+\t/ {
-            from = $3 ~ /^(malloc|calloc|realloc|free|_strdup)$/ ? "quick_" substr($3, 1 + ($3 ~ /^_/)) : "msvcrt." $3
-            print $3, "=", from
-        }' >"$folder/memory.def"
-    x86_64-w64-mingw32-gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -static-libgcc \
-        -o "$folder/memory.dll" "$heap" "$folder/memory.def"
-    LC_ALL=C sed 's/msvcrt\.dll\x00/memory.dll\x00/' "$from" >"$folder/godot.exe.new"
+    make_quick_library quick_heap.c memory.dll msvcrt.dll malloc calloc realloc free _strdup
+    make_quick_library quick_drives.c drives32.dll KERNEL32.dll GetLogicalDrives
+    make_quick_library quick_select.c sockets.dll WSOCK32.dll select
+    LC_ALL=C sed 's/msvcrt\.dll\x00/memory.dll\x00/; s/KERNEL32\.dll\x00/drives32.dll\x00/; s/WSOCK32\.dll\x00/sockets.dll\x00/' \
+        "$from" >"$folder/godot.exe.new"
     mv "$folder/godot.exe.new" "$folder/godot.exe"
+}
+
+# A library of which these functions are our own and all others are that one's. Its name is as long, for it is
+# replaced where it is imported.
+make_quick_library() {
+    local source=$1 name=$2 old=$3 own="${*:4}"
+    x86_64-w64-mingw32-objdump -p "$from" | awk -v old="$old" -v own=" $own " '
+        BEGIN { print "EXPORTS" }
+        /DLL Name:/ { is_wanted = $3 == old }
+        is_wanted && /^\t[0-9a-f]+\t/ {
+            plain = $3
+            sub(/^_/, "", plain)
+            print $3, "=", (index(own, " " $3 " ") ? "quick_" plain : substr(old, 1, length(old) - 4) "." $3)
+        }' >"$folder/$name.def"
+    x86_64-w64-mingw32-gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -static-libgcc \
+        -o "$folder/$name" "$sources/$source" "$folder/$name.def" -lws2_32
 }
 
 find_windows_engine() {
