@@ -46,7 +46,7 @@ class Place:
         state = tmp_path / (name + ".state")
         state.mkdir(mode=0o700)
         ports = free_ports()
-        self.env = {"TETHER_STATE_DIR": str(state), "TETHER_HEADLESS": "", **system.home(self.folder + ".home"),
+        self.env = {"TETHER_STATE_DIR": str(state), "TETHER_HEADLESS": "", **editor.home(self.folder),
                     "SUBJECT": json.dumps({"command": [SERVER], "http_port": ports[0], "ws_port": ports[1],
                                            **({} if IS_WINDOWS else {"launcher": str(launcher)})})}
         self.state = str(state)
@@ -105,7 +105,7 @@ def display():
 
 def with_window(folder, arguments, env):
     return Process([editor.ENGINE, *WINDOW, "--editor", "--path", system.native(folder)] + arguments,
-                   dict(env, **system.home(folder + ".home")))
+                   dict(env, **editor.home(folder)))
 
 
 def test_A1_A13_imports_exports_and_scripts_start_no_server(tmp_path, display):
@@ -134,7 +134,7 @@ def test_A1_A10_H1_editor_with_a_window_has_its_server_unasked_and_the_help_of_i
         file.write(SCRIPT_HELP)
     for arguments in (["--import"], ["-s", "res://script_help.gd"]):
         with Process([editor.ENGINE, "--headless", "--path", system.native(folder), *arguments],
-                     dict(env, **editor.system.home(folder + ".home"))) as run:
+                     dict(env, **editor.home(folder))) as run:
             assert run.wait(editor.START_LIMIT) == 0, run.output
     with Scene(folder, state_dir, ("driver", "subject"), env, command=with_window, arguments=()) as scene:
         subject = scene.subject(ports)

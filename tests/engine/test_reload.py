@@ -176,7 +176,7 @@ def restartable(folder, arguments, env):
     """An editor without a window whose successor will have none either: unlike --headless, these
     arguments are handed on."""
     return Process([editor.ENGINE, "--display-driver", "headless", "--audio-driver", "Dummy", "--editor",
-                    "--path", system.native(folder)] + arguments, dict(env, **system.home(folder + ".home")))
+                    "--path", system.native(folder)] + arguments, dict(env, **editor.home(folder)))
 
 
 def test_A1_editor_that_restarts_finds_the_server_under_its_new_pid(tmp_path, state_dir):
@@ -201,6 +201,7 @@ def test_A1_editor_that_restarts_finds_the_server_under_its_new_pid(tmp_path, st
         for key in ("daemon", "server", "restarts"):
             assert after[key] == before[key]
         assert after["sessions"][0]["pid"] == successor and after["owner"]["pid"] == successor
+        scene.settle()
         scene.post("EditorInterface.get_base_control().get_tree().quit()")
         wait_gone(successor)
         wait_gone(after["daemon"]["pid"])

@@ -85,7 +85,7 @@ class Installed:
 
     def open(self, *around):
         return Process(self.rights + list(around) + [editor.ENGINE, "--headless", "--editor", "--path", system.native(self.folder)],
-                       dict(system.home(self.folder + ".home"), **self.env))
+                       dict(editor.home(self.folder), **self.env))
 
     def scene(self):
         """An editor that does what a test says."""

@@ -32,6 +32,7 @@ ENGINE_NOISE = ()  # what this engine says beside that
 LIBRARY, LAUNCHER = "libtether.linux.editor.%s.so" % PROCESSOR, "tether.linux." + PROCESSOR  # in the addon
 PORT_OUTLIVES = 0  # seconds that a port may be held after its holder's end was told
 OUTPUT_ENDS = True  # with the program that writes it, if that has started no other
+HELP = "cache/godot"  # where an editor keeps it, in its home()
 SHOW_ENVIRONMENT = ["/usr/bin/env"]
 FILE_LINKS = True  # whether programs see that a file is a link
 ASLEEP = "S"  # the state of a process that waits
@@ -61,6 +62,10 @@ BIRTH = 3600  # seconds after which a process that has not begun never will
 def end_unborn(pids):
     """Those of them that never will begin."""
     del pids
+
+
+def wait_settled():
+    """Until all that a system does by itself after the end of processes has been done."""
 
 
 def prepare():
@@ -147,6 +152,11 @@ def home(folder):
     """Where an editor is to keep its settings and data, as variables."""
     return {"XDG_CONFIG_HOME": folder + "/config", "XDG_DATA_HOME": folder + "/data",
             "XDG_CACHE_HOME": folder + "/cache"}
+
+
+def calm_editors(folder):
+    """Editors with this home() are as they are."""
+    del folder
 
 
 def place_addon(addon, link):

@@ -31,6 +31,7 @@ ENGINE_NOISE = ("WARNING: Failed to initialize NavigationServer",)
 LIBRARY, LAUNCHER = "libtether.windows.editor.x86_64.dll", "tether.windows.x86_64.exe"
 PORT_OUTLIVES = 1  # Wine tells the end of a process that was killed before Linux has closed what it had open
 OUTPUT_ENDS = False  # a daemon that was started meanwhile has been seen to hold it open, now and then
+HELP = "data/Godot"  # where an editor keeps it, in its home()
 SHOW_ENVIRONMENT = ["cmd.exe", "/c", "set"]
 FILE_LINKS = False  # Wine says of those of folders alone that they are links
 ASLEEP = "R"  # nobody tells more than that it lives
@@ -92,13 +93,41 @@ def is_own(pid):
 BIRTH = 10  # seconds after which a process that has not begun never will
 
 
+def _is_unborn(pid):
+    """If who starts a program is ended in the middle of that, or that program is, Wine now and then leaves a process of
+    Linux that has not become one of Windows and waits for ever, with all that it was handed down. It still has the name
+    that Wine was started by."""
+    return "] %s " % WINE in describe(pid)
+
+
 def end_unborn(pids):
-    """Of these, which are that old. If who starts a program is ended in the middle of that, Wine now and then
-    leaves a process of Linux that has not become one of Windows and waits for ever. It still has the name that Wine
-    was started by."""
+    """Of these, which are that old."""
     for pid in pids:
-        if "] %s " % WINE in describe(pid):
+        if _is_unborn(pid):
             os.kill(pid, signal.SIGKILL)
+
+
+def _consoles_of_nobody():
+    """Wine starts the server of a console as a process of who has the console, and hands down all to it. Who is ended
+    in the middle of that leaves one that waits for ever."""
+    listed = [word.split(" ", 2) for word in _words("list")]
+    return [int(pid) for pid, parent, name in listed if name == "conhost.exe" and parent not in [one[0] for one in listed]]
+
+
+def wait_settled():
+    """Until all that Wine has begun is a process of Windows, and the consoles of those that have ended are gone. Ends
+    what stays for ever."""
+    end = time.monotonic() + BIRTH
+    while True:
+        unborn = [pid for pid in on_linux.descendants_of(os.getpid()) if _is_unborn(pid) and not is_own(pid)]
+        consoles = _consoles_of_nobody()
+        if not unborn and not consoles:
+            return
+        if time.monotonic() > end:
+            end_unborn(unborn)
+            for pid in consoles:
+                kill(pid, signal.SIGKILL)
+        select.select([], [], [], 0.01)  # nothing tells of a new name
 
 
 class _Host:
@@ -151,7 +180,16 @@ def host():
 
 def prepare():
     """Before the first test."""
+    _stay_on_one_processor()
     host()
+
+
+def _stay_on_one_processor():
+    """With all that is started from here. Nearly all that programs do under Wine is a question to its server: where the two
+    are on processors of a virtual machine that wake each other, that takes twice the time, of both."""
+    lane = os.environ["TETHER_WINEPREFIX"].rpartition(".")[2]
+    usable = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, usable[int(lane) % len(usable):][:1] if lane.isdigit() else usable[:1])
 
 
 @contextlib.contextmanager
@@ -295,6 +333,15 @@ def home(folder):
     for name in ("config", "data"):
         os.makedirs(os.path.join(folder, name), exist_ok=True)
     return {"APPDATA": native(folder + "/config"), "LOCALAPPDATA": native(folder + "/data")}
+
+
+def calm_editors(folder):
+    """Editors with this home() have fewer frames, for each costs more here, and many wait at a time."""
+    os.makedirs(os.path.join(folder, "config/Godot"), exist_ok=True)
+    with open(os.path.join(folder, "config/Godot/editor_settings-4.6.tres"), "w") as file:
+        file.write('[gd_resource type="EditorSettings" format=3]\n\n[resource]\n'
+                   "interface/editor/low_processor_mode_sleep_usec = 20000\n"
+                   "interface/editor/unfocused_low_processor_mode_sleep_usec = 20000\n")
 
 
 def place_addon(addon, link):

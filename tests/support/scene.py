@@ -60,13 +60,15 @@ def owner_variables(pid, *aliases):
 
 
 def wait_alone(allowed=(), limit=LIMIT):
-    """Waits until none of our descendants is left but the allowed and those that the tests keep."""
+    """Waits until none of our descendants is left but the allowed and those that the tests keep, and none is about
+    to be one."""
     end = time.monotonic() + limit
     while True:
         reap_adopted()
         kept = set(allowed) | {process.pid for process in Process.running}
         left = [pid for pid in system.running() if pid not in kept]
         if not left:
+            system.wait_settled()
             return
         try:
             wait_gone(left[0], max(0, end - time.monotonic()))

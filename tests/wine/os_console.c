@@ -5,8 +5,9 @@
 
 enum { OEM = 437, HELD_MS = 60000 };
 
-/* What a child of ours has found, as its exit code. */
-enum found { FINE, WRONG = 40, NO_CONSOLE, NO_CHILD };
+/* What a child of ours has found, as its exit code; an error of the system is added to the last
+ * two. */
+enum found { FINE, WRONG = 40, NO_CHILD, NO_CODE_PAGE = 10000, NO_FILE = 20000 };
 
 static UINT wait_for(PROCESS_INFORMATION *child) {
     DWORD code = NO_CHILD;
@@ -28,7 +29,7 @@ static bool write_to(DWORD name, const wchar_t *file) {
 static int run_command(const wchar_t *output, const wchar_t *errors, UINT expected) {
     char words[] = "tether\0version", *argv[] = {words, words + sizeof "tether", NULL};
     if (!write_to(STD_OUTPUT_HANDLE, output) || !write_to(STD_ERROR_HANDLE, errors))
-        return NO_CONSOLE;
+        return NO_FILE + (int)GetLastError();
     return cli_main(2, argv) == 0 && GetConsoleOutputCP() == expected ? FINE : WRONG;
 }
 
@@ -66,7 +67,7 @@ static bool start_here(PROCESS_INFORMATION *child, const char *words) {
 static int child_lets(const char *words) {
     PROCESS_INFORMATION child;
     if (!SetConsoleOutputCP(OEM) || GetConsoleOutputCP() != OEM)
-        return NO_CONSOLE;
+        return NO_CODE_PAGE + (int)GetLastError();
     if (!start_here(&child, words))
         return NO_CHILD;
     UINT found = wait_for(&child);

@@ -96,8 +96,8 @@ def test_H4_what_one_user_has_installed_another_one_runs(other):
     if run(rights + ["true"]).status != 0:
         pytest.skip("no right to let another user find the tests' programs")
     it = Installed(folder + "/p", rights=rights)
-    os.mkdir(it.folder + ".home")
-    for path in (it.state_dir, it.folder, it.folder + ".home", it.path("project.godot")):
+    editor.home(it.folder)
+    for path in (it.state_dir, it.folder, it.path("project.godot"), *(one[0] for one in os.walk(it.folder + ".home"))):
         os.chown(path, user.uid, user.uid)
     before = below(it.path(ADDON))
     assert editor.complaints(it.run_and_end()) == []
@@ -106,7 +106,7 @@ def test_H4_what_one_user_has_installed_another_one_runs(other):
 
 def complaints_of_import(folder):
     with Process([editor.ENGINE, "--headless", "--path", system.native(folder), "--import"],
-                 system.home(folder + ".home")) as process:
+                 editor.home(folder)) as process:
         assert process.wait(editor.START_LIMIT) == 0
         return editor.complaints(process.output)
 
