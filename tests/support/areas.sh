@@ -10,7 +10,8 @@ LANES_TMP=$BUILD/tmp
 LONGEST=(process/test_soak.py process/test_lost_place.py process/test_guard_hindered.py process/test_memory.py
     process/test_machine.py process/test_many_sessions.py mcp/test_real_clients.py engine/test_first_runs.py
     engine/test_exports.py engine/test_tools_files.py engine/test_lives.py engine/test_tools_runs.py
-    engine/test_tools_debug.py engine/test_tools_trust.py engine/test_tools_game.py process/test_sweep_kill.py
+    engine/test_tools_debug.py engine/test_tools_trust.py engine/test_tools_game.py engine/test_odd_arguments.py
+    engine/test_tools_kept.py engine/test_tools_project.py process/test_sweep_kill.py
     process/test_client_files.py package/test_same_bytes.py)
 PASSED=0
 FAILED=0
@@ -194,13 +195,7 @@ area_package() {
         return
     fi
     check package "$ROOT/dev" package
-    look_for_windows_engine
-    if [ -n "$WINDOWS_ENGINE" ]; then
-        beside installed_on_windows
-    else
-        echo "package/installed on Windows: there is no Godot editor for it: \`./dev engine windows\` makes one, or set GODOT_WINDOWS" >>"$SKIPS"
-        count 0 0 1
-    fi
+    if has_windows_engine_for package/installed; then beside installed_on_windows; fi
     run_pytest package package/installed
     count_beside
 }
@@ -229,20 +224,23 @@ with_wine() {
         WINEDLLOVERRIDES='mscoree,mshtml,winedbg.exe=' "$@"
 }
 
-# The tests of Windows itself, and those of launcher and server, which are the same there. They wait a lot.
+# The tests of Windows itself, and those of launcher, server and editor, which are the same there. They wait a lot.
 area_windows() {
-    local LANES=5
+    local LANES=6 same=(process mcp) # as many on each processor
+    if has_windows_engine_for engine; then same+=(engine); fi
     beside windows_programs
-    run_on_windows windows process mcp
-    say_how_many_are_the_same process mcp
+    run_on_windows windows "${same[@]}"
+    say_how_many_are_the_same "${same[@]}"
     count_beside
 }
 
-# Those of the editor, for which all tests have no time.
-area_same() {
-    local LANES=3
-    run_on_windows engine
-    say_how_many_are_the_same engine
+has_windows_engine_for() {
+    look_for_windows_engine
+    [ -n "$WINDOWS_ENGINE" ] || {
+        echo "$1 on Windows: there is no Godot editor for it: \`./dev engine windows\` makes one, or set GODOT_WINDOWS" >>"$SKIPS"
+        count 0 0 1
+        return 1
+    }
 }
 
 windows_programs() {
@@ -398,7 +396,7 @@ area_lint() {
 is_area() {
     local area
     # shellcheck disable=SC2153 # set by dev
-    for area in "${AREAS[@]}" "${MORE_AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
+    for area in "${AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
     return 1
 }
 
@@ -416,7 +414,7 @@ tools_for() {
         [ -z "$WINDOWS_ENGINE" ] || tools+=("${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}")
         ;;
     farm) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_FARM[@]}" "${TOOLS_STATIC[@]}") ;;
-    windows | same) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}") ;;
+    windows) tools+=("${TOOLS_PYTEST[@]}" "${TOOLS_MCP[@]}" "${TOOLS_WINE[@]}" "${TOOLS_WINDOWS[@]}") ;;
     arm64) [ -n "$(why_no_arm64)" ] || tools+=("${TOOLS_ARM64[@]}" "${TOOLS_ZIG[@]}" "${TOOLS_STATIC[@]}") ;;
     esac
 }
@@ -429,18 +427,18 @@ fetch_for() {
             if zig_comes_for_this_machine; then with_cache_lock zig fetch_zig; fi
             ;;
         esac
-        case $area in process | windows | same) with_cache_lock nginx fetch_nginx ;; esac
-        case $area in mcp | windows | same) with_cache_lock node fetch_node_packages ;; esac
-        case $area in mcp | windows | same) with_cache_lock strangers fetch_strangers ;; esac
+        case $area in process | windows) with_cache_lock nginx fetch_nginx ;; esac
+        case $area in mcp | windows) with_cache_lock node fetch_node_packages ;; esac
+        case $area in mcp | windows) with_cache_lock strangers fetch_strangers ;; esac
         if [ "$area" = mcp ]; then with_cache_lock real-clients fetch_real_clients; fi
-        case $area in windows | same) with_cache_lock windows-node fetch_windows_node ;; esac
+        case $area in windows) with_cache_lock windows-node fetch_windows_node ;; esac
     done
 }
 
 build_for() {
     local options
     case $1 in
-    windows | same) cmd_build platform=windows ;;
+    windows) cmd_build platform=windows ;;
     package) [ -z "$WINDOWS_ENGINE" ] || cmd_build platform=windows ;;
     arm64) prepare_arm64 ;;
     farm)
@@ -453,7 +451,7 @@ build_for() {
 prepare_areas() {
     local area tools=("${TOOLS_BUILD[@]}")
     for area in "$@"; do
-        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]} ${MORE_AREAS[*]}"
+        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
         tools_for "$area"
     done
     need "${tools[@]}"
