@@ -188,6 +188,8 @@ func _on_data(message: String, data: Array) -> void:
 		"error":
 			_error = str(data[ERROR_TEXT] if data[ERROR_TEXT] else data[ERROR_TEXT - 1]) if data.size() > ERROR_TEXT else "?"
 		"servers:function_signature":
+			if data[1] == 0: # it counts anew: what has come so far is the rest of an earlier profile of a slow game
+				_begin_profile()
 			_signatures[data[1]] = data[0]
 		"servers:profile_frame":
 			_profiled += 1
@@ -219,16 +221,20 @@ func profile(session_id: int, seconds: float) -> Array[Dictionary]:
 
 func _measure(session_id: int, seconds: float) -> void:
 	var debugger: Node = _hear(session_id)
-	_signatures.clear()
-	_profile.clear()
-	_profiled = 0
-	_is_profiled = false
+	_begin_profile()
 	_measured[session_id] = true
 	_link.get_session(session_id).toggle_profiler("servers", true, [FUNCTIONS_MOST, false])
 	await _wait(session_id, int(1000.0 * seconds), func() -> bool: return false)
 	_stop_profile(session_id)
 	await _wait(session_id, WAIT_MSEC, func() -> bool: return _is_profiled)
 	_hear_no_more(debugger)
+
+
+func _begin_profile() -> void:
+	_signatures.clear()
+	_profile.clear()
+	_profiled = 0
+	_is_profiled = false
 
 
 func _stop_profile(session_id: int) -> void:
@@ -253,8 +259,8 @@ func _add_frame(data: Array) -> void:
 func _functions() -> Array[Dictionary]:
 	var found: Array[Dictionary] = []
 	for signature: int in _profile:
-		var name: String = _signatures.get(signature, "?")
-		if _profile[signature][0] > 0 and not name.begins_with(GameLink.OWN_FOLDER):
+		var name: String = _signatures.get(signature, "")
+		if _profile[signature][0] > 0 and not name.is_empty() and not name.begins_with(GameLink.OWN_FOLDER):
 			found.append({"function": name, "calls": _profile[signature][0],
 					"self_ms": snappedf(1000.0 * _profile[signature][1], 0.001), "total_ms": snappedf(1000.0 * _profile[signature][2], 0.001)})
 	found.sort_custom(func(a: Dictionary, b: Dictionary) -> bool: return a["self_ms"] > b["self_ms"])
