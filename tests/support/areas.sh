@@ -22,6 +22,7 @@ EDITORS_OWN=(engine/test_asked.py engine/test_dock.py engine/test_dock_tools.py 
     engine/test_tools_values.py)
 LEFT_OUT=() # files of tests
 IS_ALL=     # whether all areas are tested
+WINE_CRASHED=75 # what pytest then exits with (on_windows.py)
 PASSED=0
 FAILED=0
 SKIPPED=0
@@ -122,23 +123,34 @@ area_explore() {
 
 # One file of tests; what it says is shown when it is over, so that two at a time stay readable.
 run_pytest_file() {
-    local lane=$1 file=$2 log=$LANES_LOGS/pytest-$1.log
-    if (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 \
-        TETHER_TEST_COUNTS="$LANES_LOGS/counts/${file//\//-}" TETHER_TEST_SKIPS="$SKIPS" \
-        TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
-        TETHER_NODE="$NODE_PACKAGES" TETHER_STRANGERS="$STRANGERS" TETHER_REAL_CLIENTS="$REAL_CLIENTS" \
-        TETHER_WINDOWS_NODE="$WINDOWS_NODE/package/bin/node.exe" \
-        "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin \
-        --basetemp="$LANES_TMP/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1; then
+    local lane=$1 file=$2 log=$LANES_LOGS/pytest-$1.log counts=$LANES_LOGS/counts/${2//\//-} status=0
+    call_pytest || status=$?
+    if [ $status = $WINE_CRASHED ]; then
+        printf '%s: once more, for the server of Wine has crashed\n' "$file" >&2
+        status=0
+        call_pytest || status=$?
+        [ $status != $WINE_CRASHED ] || rm -f "$counts"
+    fi
+    if [ $status = 0 ]; then
         printf '%s: %s\n' "$file" "$(tail -n 1 "$log")" >&2
         grep '^soak: ' "$log" >&2 || true # the seed
     else
         cat "$log" >&2
     fi
-    [ -s "$LANES_LOGS/counts/${file//\//-}" ] || { # it did not even start
-        echo 0 1 0 >"$LANES_LOGS/counts/${file//\//-}"
-        : >"$LANES_LOGS/counts/${file//\//-}.not-here"
+    [ -s "$counts" ] || { # it did not even start
+        echo 0 1 0 >"$counts"
+        : >"$counts.not-here"
     }
+}
+
+call_pytest() {
+    (cd "$ROOT/tests" && env PYTHONDONTWRITEBYTECODE=1 \
+        TETHER_TEST_COUNTS="$counts" TETHER_TEST_SKIPS="$SKIPS" \
+        TETHER_BUILD="$BUILD" TETHER_ENGINE="${ENGINE:-}" TETHER_NGINX="$NGINX/usr/sbin/nginx" \
+        TETHER_NODE="$NODE_PACKAGES" TETHER_STRANGERS="$STRANGERS" TETHER_REAL_CLIENTS="$REAL_CLIENTS" \
+        TETHER_WINDOWS_NODE="$WINDOWS_NODE/package/bin/node.exe" \
+        "${TEST_WRAPPER[@]}" "$PYTHON" -m pytest -q -p no:cacheprovider -p no:pastebin \
+        --basetemp="$LANES_TMP/$lane" "$file" ${TEST_FILTER:+-k "$TEST_FILTER"}) >"$log" 2>&1
 }
 
 # The files of tests in these folders, in the order in which they are begun: the largest first.

@@ -60,9 +60,7 @@ make_quick_windows_engine() {
     mkdir -p "$folder"
     make_quick_library quick_heap.c memory.dll msvcrt.dll malloc calloc realloc free _strdup
     make_quick_library quick_drives.c drives32.dll KERNEL32.dll GetLogicalDrives
-    make_quick_library quick_select.c sockets.dll WSOCK32.dll select
-    LC_ALL=C sed 's/msvcrt\.dll\x00/memory.dll\x00/; s/KERNEL32\.dll\x00/drives32.dll\x00/; s/WSOCK32\.dll\x00/sockets.dll\x00/' \
-        "$from" >"$folder/godot.exe.new"
+    LC_ALL=C sed 's/msvcrt\.dll\x00/memory.dll\x00/; s/KERNEL32\.dll\x00/drives32.dll\x00/' "$from" >"$folder/godot.exe.new"
     mv "$folder/godot.exe.new" "$folder/godot.exe"
 }
 
@@ -79,7 +77,7 @@ make_quick_library() {
             print $3, "=", (index(own, " " $3 " ") ? "quick_" plain : substr(old, 1, length(old) - 4) "." $3)
         }' >"$folder/$name.def"
     x86_64-w64-mingw32-gcc -std=c11 -O2 -Wall -Wextra -Werror -shared -static-libgcc \
-        -o "$folder/$name" "$sources/$source" "$folder/$name.def" -lws2_32
+        -o "$folder/$name" "$sources/$source" "$folder/$name.def"
 }
 
 find_windows_engine() {
