@@ -204,3 +204,20 @@ def test_J3_what_the_functions_of_a_game_take(game):
         assert by_name["slow"]["calls"] > 10 and 0 < by_name["slow"]["self_ms"] < 1500
         assert by_name["_process"]["total_ms"] > by_name["slow"]["total_ms"] > by_name["_process"]["self_ms"]
         assert not [entry for entry in found if "addons/tether" in entry["function"]]
+
+
+# What the game's profiler says: the rest of an earlier profile, whose numbers nobody knows, and then the new one.
+PROFILES = """var debug: Variant = load("res://addons/tether/tools/debug_link.gd").new(load("res://addons/tether/tools/game_link.gd").new())
+var frame: Callable = func(number: int) -> Array: return [0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 5, number, 3, 0.5, 0.5, 0.0]
+for time: int in 3:
+	debug._on_data("servers:profile_frame", frame.call(7))
+debug._on_data("servers:profile_total", frame.call(7))
+%sfor time: int in 3:
+	debug._on_data("servers:profile_frame", frame.call(0))
+return [debug._functions().map(func(entry: Dictionary) -> Array: return [entry["function"], entry["calls"]]), debug._is_profiled]"""
+
+
+def test_J3_a_profile_holds_nothing_of_an_earlier_one(game):
+    told = 'debug._on_data("servers:function_signature", ["res://new.gd::new", 0])\n'
+    assert game.run_code(PROFILES % told) == [[["res://new.gd::new", 3]], False]
+    assert game.run_code(PROFILES % "") == [[], True]

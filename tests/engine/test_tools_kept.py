@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from harness import system
 from tools_probe import shared_tools
 
 SCENE = '[gd_scene format=3]\n\n[node name="%s" type="Node2D"]\n'
