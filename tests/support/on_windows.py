@@ -113,7 +113,8 @@ def _consoles_of_nobody():
     """Wine starts the server of a console as a process of who has the console, and hands down all to it. Who is ended
     in the middle of that leaves one that waits for ever."""
     listed = [word.split(" ", 2) for word in _words("list")]
-    return [int(pid) for pid, parent, name in listed if name == "conhost.exe" and parent not in [one[0] for one in listed]]
+    there = {pid for pid, _, _ in listed}
+    return [int(pid) for pid, parent, name in listed if name == "conhost.exe" and parent not in there]
 
 
 def wait_settled():
@@ -125,6 +126,7 @@ def wait_settled():
         consoles = _consoles_of_nobody()
         if not unborn and not consoles:
             return
+        assert time.monotonic() < 3 * BIRTH + end, "they do not end: %s, consoles %s" % (unborn, consoles)
         if time.monotonic() > end:
             end_unborn(unborn)
             for pid in consoles:
@@ -217,10 +219,11 @@ CRASHED = 75  # what pytest exits with then
 def _tell_crash():
     """The server of Wine 8 now and then reads what it has freed, when it ends a thread that waited for something, and with
     it all ends. A file of tests that this happens in says nothing, and is begun once more (areas.sh)."""
-    left = [pid for pid in on_linux.descendants_of(os.getpid()) if pid != os.getpid()]
+    left = on_linux.descendants_of(os.getpid())
     if any("wineserver64" in describe(pid) for pid in left):
         return
-    atexit.unregister(_host.close)
+    for one in _hosts:
+        atexit.unregister(one.close)
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
