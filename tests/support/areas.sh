@@ -249,8 +249,10 @@ with_wine() {
 # The tests of Windows itself, and those of launcher, server and editor, which are the same there. They wait a lot.
 area_windows() {
     local LANES=6 same=(process mcp) LEFT_OUT=() # as many on each processor
-    [ -z "$IS_ALL" ] || LEFT_OUT=("${EDITORS_OWN[@]}")
-    if has_windows_engine_for engine; then same+=(engine); fi
+    if has_windows_engine_for engine; then
+        same+=(engine)
+        [ -z "$IS_ALL" ] || LEFT_OUT=("${EDITORS_OWN[@]}")
+    fi
     beside windows_programs
     run_on_windows windows "${same[@]}"
     say_how_many_are_the_same "${same[@]}"
