@@ -199,13 +199,19 @@ int websocket_stream_send(struct websocket_stream *stream, const char *text, siz
 
 /* ---- receiving ---- */
 
+/* How it ends is known: that the last words do not arrive, as the peer has gone, changes nothing. */
+static void say_last(struct websocket_stream *stream, const char *reason) {
+    stream->state = WEBSOCKET_STREAM_CLOSING;
+    send_close(stream, stream->reader.code, reason);
+}
+
 /* The peer has said goodbye; it is answered with its own code. */
 static void hear_close(struct websocket_stream *stream, const char *reason) {
     int code = (int)stream->reader.code;
     if (stream->state == WEBSOCKET_STREAM_OPEN) {
         error_set(&stream->how, code, "closed by the other side: %d%s%s", code,
                   reason[0] ? ", " : "", reason);
-        send_close(stream, stream->reader.code, NULL);
+        say_last(stream, NULL);
     }
     drain(stream);
 }
@@ -232,7 +238,7 @@ static void feed(struct websocket_stream *stream, char *bytes, size_t count) {
     if ((rc == UV_EPROTO || rc == UV_ENOMEM) && stream->state <= WEBSOCKET_STREAM_CLOSING) {
         if (stream->state == WEBSOCKET_STREAM_OPEN) {
             error_set(&stream->how, (int)stream->reader.code, "%s", stream->reader.why);
-            send_close(stream, stream->reader.code, stream->reader.why);
+            say_last(stream, stream->reader.why);
         }
         drain(stream);
     }

@@ -269,6 +269,18 @@ def test_F7_goodbye_of_a_server():
         assert server.drive.expect_close() == (1001, "closed by the other side: 1001, back soon")
 
 
+def test_F7_goodbye_of_a_server_that_is_gone_when_it_is_heard():
+    """Our answer cannot be sent any more, but why the connection ended is known."""
+    with Server() as server:
+        raw = server.open()
+        server.drive.kill(signal.SIGSTOP)
+        raw.frame(FIN | CLOSE, close_payload(1001, "back soon"))
+        raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raw.close()  # by a reset
+        server.drive.kill(signal.SIGCONT)
+        assert server.drive.expect_close() == (1001, "closed by the other side: 1001, back soon")
+
+
 def test_F7_server_that_does_not_say_goodbye():
     with Server(close_ms=200) as server:
         raw = server.open()
