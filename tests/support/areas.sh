@@ -194,19 +194,13 @@ run_pytest() {
     count $(awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$LANES_LOGS"/counts/*.py)
 }
 
-# They wait for something, most of the time.
-area_process() {
-    local LANES=6
-    run_pytest process
-}
+# Launcher, server and editor on this machine: those of them that are asked for, in one queue, for while some wait
+# others compute.
+PROGRAMS=(process mcp engine)
 
-area_mcp() {
-    run_pytest mcp
-}
-
-area_engine() {
-    local LANES=3
-    run_pytest engine
+run_programs() {
+    local LANES=5
+    run_pytest "$@"
 }
 
 # What people install, made and tried.
@@ -512,19 +506,32 @@ note_tested() {
     fi
 }
 
+# run_area NAME COMMAND… runs what an area consists of, and tells how much that was.
+run_area() {
+    local name=$1 start=$SECONDS before=$((PASSED + FAILED + SKIPPED))
+    shift
+    say "test $name"
+    "$@"
+    printf '%-8s %4d tests, %3d s\n' "$name" $((PASSED + FAILED + SKIPPED - before)) $((SECONDS - start))
+}
+
 cmd_test() {
-    local area start before commit areas=("$@")
+    local area commit areas=("$@") programs=()
     commit=$(clean_commit)
     [ $# -gt 0 ] || areas=("${AREAS[@]}") IS_ALL=yes
     prepare_areas "${areas[@]}"
     mkdir -p "$BUILD/logs"
     : >"$SKIPS"
     for area in "${areas[@]}"; do
-        say "test $area"
-        start=$SECONDS
-        before=$((PASSED + FAILED + SKIPPED))
-        "area_$area"
-        printf '%-8s %4d tests, %3d s\n' "$area" $((PASSED + FAILED + SKIPPED - before)) $((SECONDS - start))
+        [[ " ${PROGRAMS[*]} " != *" $area "* ]] || programs+=("$area")
+    done
+    for area in "${areas[@]}"; do
+        if [[ " ${PROGRAMS[*]} " != *" $area "* ]]; then
+            run_area "$area" "area_$area"
+        elif [ ${#programs[@]} -gt 0 ]; then
+            run_area "${programs[*]}" run_programs "${programs[@]}"
+            programs=()
+        fi
     done
     note_tested "$commit" $#
     summary
