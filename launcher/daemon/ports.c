@@ -44,6 +44,14 @@ static void describe_holder(const struct ports_conflict *conflict, char *out, si
         snprintf(out, size, "another process, which the system does not show");
 }
 
+/* A socket of our own user's that no process of theirs has: who had it is just being taken apart by the
+ * system, as a daemon that was killed a moment ago. Or it is hidden from us. */
+static bool may_be_ending(const struct ports_conflict *conflict) {
+    const struct os_port_holder *holder = &conflict->holder;
+    return conflict->is_shown && holder->identity.pid == 0 && holder->hidden_pid == 0 &&
+           holder->user == os_user_self();
+}
+
 static int explain_busy(struct ports *ports, uint16_t port, const struct error *why,
                         struct error *err) {
     char holder[320], advice[96] = "end it, or choose other ports with --http-port and --ws-port";
@@ -61,8 +69,8 @@ static int explain_busy(struct ports *ports, uint16_t port, const struct error *
                  (unsigned)pair.http_port, (unsigned)pair.ws_port,
                  ports->options->ports_auto ? "" : " (--ports auto does)");
     }
-    return error_set(err, UV_EADDRINUSE, "port %u is held by %s; %s", (unsigned)port, holder,
-                     advice);
+    return error_set(err, may_be_ending(conflict) ? UV_EAGAIN : UV_EADDRINUSE,
+                     "port %u is held by %s; %s", (unsigned)port, holder, advice);
 }
 
 static int check_port(struct ports *ports, uint16_t port, struct error *err) {
@@ -113,7 +121,7 @@ bool ports_have_stranger(const struct options *options, const struct os_dir *dir
     return is_held(options->http_port) || is_held(options->ws_port);
 }
 
-/* One that nobody holds is free soon; who holds the other one is told at once. */
+/* One that nobody has any more is free soon; who holds the other one is told at once. */
 bool ports_are_free(struct ports *ports, struct error *err) {
     struct error of_ws = {0};
     int http = check_port(ports, ports->options->http_port, err), ws = 0;

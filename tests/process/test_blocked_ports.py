@@ -55,6 +55,31 @@ def test_A11_a_start_that_waits_can_be_begun_anew(state_dir):
             control.wait_state("ready")
 
 
+@contextlib.contextmanager
+def held_by_nobody(port):
+    """As while the system takes a process apart: no process has this socket. It is on its way to one that does not
+    take it."""
+    ends = socket.socketpair()
+    with ends[0], ends[1]:
+        with socket.create_server(("127.0.0.1", port)) as listener:
+            socket.send_fds(ends[0], [b"x"], [listener.fileno()])
+        yield ends[1]
+
+
+def test_A11_a_start_waits_for_who_is_just_being_ended(state_dir):
+    """As who starts again at once when a daemon was killed."""
+    with Instance(state_dir) as it, held_by_nobody(it.http) as way, it.run() as foreground:
+        foreground.expect("port %d is held by a process of user .* waiting a moment" % it.http)
+        way.close()
+        foreground.expect("server ready")
+
+
+def test_A11_who_is_hidden_is_told_then(state_dir):
+    with Instance(state_dir) as it, held_by_nobody(it.ws):
+        result = it.launch("--ready-timeout-ms", 1500)
+        assert result["code"] == 3 and "port %d is held by a process of user" % it.ws in result["message"], result
+
+
 def test_A11_the_wait_leaves_time_to_become_ready(state_dir):
     """Or the reason would be told as that of a server which was never started."""
     with Instance(state_dir) as it, blocked(it.http):
