@@ -291,7 +291,7 @@ def test_I1_the_list_does_not_shrink_while_an_editor_comes_back(tmp_path, projec
     add_plugin(project, "palette")
     state_dir = str(tmp_path / "state")
     os.mkdir(state_dir, 0o700)
-    env = {"TETHER_HTTP_PORT": str(main_ports[0]), "TETHER_WS_PORT": str(main_ports[1]), "TETHER_LINGER_MS": "60000"}
+    env = {"TETHER_HTTP_PORT": str(main_ports[0]), "TETHER_WS_PORT": str(main_ports[1]), "TETHER_LINGER_MS": str(int(2000 * START_LIMIT))}
     with Scene(project, state_dir, env=env) as scene:
         wait_until(lambda: answers(main_ports[0]), "the server answers")
         with McpClient(main_ports[0]) as client:

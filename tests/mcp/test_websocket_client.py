@@ -337,8 +337,9 @@ def test_F7_silent_server():
 
 def test_F7_ours_with_ours():
     """Many clients at once, messages of all lengths both ways, and nothing left behind."""
-    with Echo(ping_ms=700) as echo:
-        drives = [Drive(echo.port, ping_ms=500) for _ in range(10)]
+    with Echo() as echo:
+        # A ping that comes when the server has gone is answered by a reset, which takes its goodbye away on Windows.
+        drives = [Drive(echo.port, **({"ping_ms": 500} if number < 5 else {})) for number in range(10)]
         for drive in drives:
             drive.expect("^open$")
             for count in (0, 1, 70000, 1000000):

@@ -82,6 +82,8 @@ NOT_HERE = {
         "who shares the console and hears no Ctrl-C is asked by Break, which Wine does not know",
     "process/test_drained.py::test_D2_a_process_whose_first_thread_has_ended_is_asked_too": ZOMBIES,
     "process/test_drained.py::test_D2_stop_tells_processes_that_the_system_does_not_end": KERNEL,
+    "mcp/test_websocket_client.py::test_F7_goodbye_of_a_server_that_is_gone_when_it_is_heard":
+        "a reset takes away there what has come and was not read",
     "process/test_blocked_ports.py::test_A11_a_start_waits_for_who_is_just_being_ended": HOLDERS,
     "process/test_blocked_ports.py::test_A11_who_is_hidden_is_told_then": HOLDERS,
     "process/test_drained.py::test_D3_stop_tells_a_port_that_is_not_free": HOLDERS,
