@@ -16,8 +16,7 @@ struct daemon_client {
     struct line_stream stream;
     uv_timer_t again;
     unsigned open_handles;
-    uv_shutdown_t shutdown;
-    void (*flushed)(void *context);
+    void (*flushed)(void *context); /* NULL: nobody waits for that */
     json_t *hello; /* until it has been said */
     int64_t until; /* for so long it is tried to connect */
     char endpoint[OS_ENDPOINT_MAX];
@@ -102,11 +101,21 @@ struct daemon_client *daemon_client_open(uv_loop_t *loop, const char *endpoint, 
 
 /* ---- what is said ---- */
 
+static void on_said(uv_stream_t *stream, int status) {
+    struct daemon_client *client = stream->data;
+    void (*flushed)(void *context) = client->flushed;
+    (void)status; /* what cannot be said any more is no longer on its way, either */
+    if (!client->events || !flushed || uv_stream_get_write_queue_size(stream) > 0)
+        return;
+    client->flushed = NULL;
+    flushed(client->context);
+}
+
 void daemon_client_say(struct daemon_client *client, json_t *message) {
     size_t length = 0;
     char *line = message_line(message, &length);
     if (line)
-        line_send(stream_of(client), line, length, NULL);
+        line_send(stream_of(client), line, length, on_said);
     free(line);
 }
 
@@ -118,17 +127,11 @@ int daemon_client_peer(const struct daemon_client *client, struct os_peer *peer)
     return os_control_peer(&client->stream.pipe, peer);
 }
 
-static void on_flushed(uv_shutdown_t *request, int status) {
-    struct daemon_client *client = request->data;
-    (void)status;
-    if (client->events)
-        client->flushed(client->context);
-}
-
+/* Not by uv_shutdown: on Windows a thread of the system's does that, which is in our code for a moment
+ * after it has told of the end, and an editor that reloads us has taken that code away by then. */
 bool daemon_client_flush(struct daemon_client *client, void (*done)(void *context)) {
     client->flushed = done;
-    client->shutdown.data = client;
-    return uv_shutdown(&client->shutdown, stream_of(client), on_flushed) == 0;
+    return uv_stream_get_write_queue_size(stream_of(client)) > 0;
 }
 
 /* ---- the end ---- */

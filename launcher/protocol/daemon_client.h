@@ -35,7 +35,7 @@ void daemon_client_leave(struct daemon_client *client, const char *reason);
 /* Who is at the other end, by the kernel; as os_control_peer. */
 int daemon_client_peer(const struct daemon_client *client, struct os_peer *peer);
 
-/* Calls `done` when all that was said has gone out; false if that cannot be known. */
+/* Calls `done` when all that was said has gone out, or never will; false: nothing is on its way. */
 bool daemon_client_flush(struct daemon_client *client, void (*done)(void *context));
 
 /* Ends it; the loop frees it in its own time. Also accepts NULL. */
