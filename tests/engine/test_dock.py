@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import plugin_scene
-from editor import ROOT
+from editor import ROOT, with_texts
 
 SETTINGS = ["command", "http_port", "ws_port", "ports", "autostart", "keep_on_exit", "environment",
             "owner_aliases", "ready", "ready_timeout_ms", "restart", "grace_ms", "stop_grace_ms",
@@ -84,7 +84,7 @@ def scene(tmp_path_factory):
     for name in ("fake_server.gd", "dock_view.gd"):
         shutil.copy(os.path.join(ROOT, "tests/support", name), project)
     yield from plugin_scene.shared_scene(folder, plugins=("tether", "driver"),
-                                         env={"TETHER_AUTOSTART": "off"})
+                                         env={"TETHER_AUTOSTART": "off"}, command=with_texts)
 
 
 @pytest.fixture

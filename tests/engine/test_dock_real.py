@@ -7,7 +7,7 @@ import socket
 import pytest
 
 import plugin_scene
-from editor import ROOT
+from editor import ROOT, with_texts
 from harness import Process, end_strays, free_ports, system, wait_gone
 from scene import descendants_of
 from tether import SERVER, can_bind
@@ -21,7 +21,7 @@ var view = load("res://dock_view.gd")
 class Addon:
     """An editor with the addon, and what is to be seen in its dock."""
 
-    def __init__(self, folder, command=None, **environment):
+    def __init__(self, folder, command=with_texts, **environment):
         self.ports = free_ports()
         state_dir = os.path.join(folder, "state")
         os.mkdir(state_dir, 0o700)

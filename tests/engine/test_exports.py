@@ -79,7 +79,7 @@ def make_project(folder, tether):
 
 def engine(folder, *arguments, complaints=()):
     words = [editor.system.native(word) if os.path.isabs(word) else word for word in arguments]
-    with Process([editor.ENGINE, "--headless", "--path", editor.system.native(folder), *words],
+    with Process([editor.ENGINE, *editor.HEADLESS, "--path", editor.system.native(folder), *words],
                  editor.home(folder)) as run:
         assert run.wait(editor.START_LIMIT) == 0, run.output
         assert len(editor.complaints(run.output)) == len(complaints), run.output
@@ -178,7 +178,7 @@ def test_H2_project_whose_addon_was_deleted_opens_without_harm(tmp_path):
     engine(folder, "--import")
     shutil.rmtree(folder + "/addons/tether")
     for _ in range(2):
-        with Process([editor.ENGINE, "--headless", "--path", editor.system.native(folder), "--editor", "--quit-after", "30"],
+        with Process([editor.ENGINE, *editor.HEADLESS, "--path", editor.system.native(folder), "--editor", "--quit-after", "30"],
                      editor.home(folder)) as run:
             assert run.wait(editor.START_LIMIT) == 0, run.output
             print(run.output)

@@ -71,7 +71,7 @@ class Place:
 WINDOW = ["--rendering-driver", "opengl3", "--audio-driver", "Dummy"]  # for what is not headless
 RUNS = {
     "import": (WINDOW + ["--import"], "^subject: wants a server"),
-    "export": (["--headless", "--export-pack", "Linux", "game.pck"], "^subject: wants a server"),
+    "export": ([*editor.HEADLESS, "--export-pack", "Linux", "game.pck"], "^subject: wants a server"),
     "script": (["--headless", "-s", "res://script.gd"], "^asked"),
     "check": (["--headless", "--check-only", "-s", "res://script.gd"], "^Godot Engine"),
 }

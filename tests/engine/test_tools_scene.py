@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from editor import START_LIMIT, complaints
+from editor import HEADLESS, START_LIMIT, complaints
 from tools_probe import ToolsEditor, check_table, make_tools_project, shared_tools
 
 PARSE_ERRORS = ("SCRIPT ERROR: Parse Error",)
@@ -376,7 +376,7 @@ def test_F8_the_plugin_is_disabled_in_the_middle_of_a_call(tools):
 
 def test_F8_an_editor_that_closes_while_the_tools_load(tmp_path):
     """Attached, detached and attached again in one frame, and closed in the next."""
-    with ToolsEditor(make_tools_project(str(tmp_path / "p")), "--headless", "--verbose",
+    with ToolsEditor(make_tools_project(str(tmp_path / "p")), *HEADLESS, "--verbose",
                      env={"TETHER_PROBE_HURRY": "1"}, connect=False) as tools:
         assert tools.process.wait(START_LIMIT) == 0
         assert "probe: 0 tools left" in tools.process.output

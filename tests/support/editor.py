@@ -7,15 +7,18 @@ import shutil
 from harness import IS_WINDOWS, Process, system
 
 ENGINE = system.ENGINE
+# Nobody sees a text of such an editor: to shape and to measure them is a third of what a start computes.
+HEADLESS = ["--headless", "--text-driver", "Dummy"]
 # One that draws without a graphics card has a lot to compute before it is there. Its end is noticed at once.
 START_LIMIT = 240.0
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COMPLAINT = re.compile(r"^(.*ERROR:|WARNING:|BUG|Leaked|.*leaked|Orphan|handle_crash|CrashHandler|\[\d+\] )")  # [n] is where
 # Said by an untouched engine of this version too; the second if it is closed while it looks through
 # the project's files for the first time, which takes long on a busy machine; the third with a window
-# where there is no session of a desktop.
+# where there is no session of a desktop; the fourth where texts are not shaped.
 ENGINE_NOISE = ("Orphan StringName: Node", "WARNING: Scan thread aborted",
-                "ERROR: Error opening D-Bus connection") + system.ENGINE_NOISE
+                "ERROR: Error opening D-Bus connection",
+                "WARNING: Some locales are not properly supported by selected Text Server") + system.ENGINE_NOISE
 # What load_threaded_request and load_threaded_get alone leave behind in about one of thirty editors that
 # end at once: the engine's own note of the load. An object of ours would have a script or a reference.
 LOAD_NOTE = re.compile(r"Leaked instance: RefCounted:\d+ - Reference count: 0$")
@@ -62,10 +65,15 @@ def home(project):
     return variables
 
 
-def editor(project, *arguments, env=None):
+def editor(project, *arguments, env=None, headless=HEADLESS):
     """Starts a headless editor; its settings and data stay beside the project."""
-    return Process([ENGINE, "--headless", "--editor", "--path", system.native(project)] + list(arguments),
+    return Process([ENGINE, *headless, "--editor", "--path", system.native(project)] + list(arguments),
                    dict(home(project), **(env or {})))
+
+
+def with_texts(project, arguments, env):
+    """One in which a text that is shown can be read."""
+    return editor(project, *arguments, env=env, headless=["--headless"])
 
 
 def complaints(output):

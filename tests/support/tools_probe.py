@@ -9,7 +9,7 @@ import socket
 import struct
 import time
 
-from editor import ENGINE, ROOT, START_LIMIT, around, complaints, home
+from editor import ENGINE, HEADLESS, ROOT, START_LIMIT, around, complaints, home
 from harness import IS_WINDOWS, LIMIT, Process, children_of, end_strays, system
 
 FOLDERS = 32  # made at once
@@ -73,7 +73,7 @@ class ToolsEditor:
         environment = {**home(project), "TETHER_PROBE_PORT": str(self.listener.getsockname()[1]),
                        **(env or {})}
         # Verbose, because only then the engine names what it has left behind.
-        self.process = Process([ENGINE, *(arguments or ("--headless",)), "--verbose", "--editor", "--path",
+        self.process = Process([ENGINE, *(arguments or HEADLESS), "--verbose", "--editor", "--path",
                                 system.native(project)], environment)
         self.connection = None
         self.connect = connect
