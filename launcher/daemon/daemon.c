@@ -173,9 +173,9 @@ static void on_ports_timer(uv_timer_t *timer) {
     start_server(timer->data);
 }
 
-/* What is left of the connections of an earlier server goes as soon as its clients have noticed, and
- * what was that of a process when it has ended. Not for so long that there is no time left to become
- * ready, nor where another pair will do. */
+/* What is left of the connections of an earlier server goes as soon as its clients have noticed,
+ * and what was that of a process when it has ended. Not for so long that there is no time left to
+ * become ready, nor where another pair will do. */
 static bool wait_for_ports(struct daemon *daemon, const struct error *why) {
     int64_t now = os_clock_ms(), most = daemon->options->config.ready_timeout_ms / 2;
     if (daemon->options->ports_auto && !daemon->life.was_ready)

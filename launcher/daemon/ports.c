@@ -44,8 +44,8 @@ static void describe_holder(const struct ports_conflict *conflict, char *out, si
         snprintf(out, size, "another process, which the system does not show");
 }
 
-/* A socket of our own user's that no process of theirs has: who had it is just being taken apart by the
- * system, as a daemon that was killed a moment ago. Or it is hidden from us. */
+/* A socket of our own user's that no process of theirs has: who had it is just being taken apart by
+ * the system, as a daemon that was killed a moment ago. Or it is hidden from us. */
 static bool may_be_ending(const struct ports_conflict *conflict) {
     const struct os_port_holder *holder = &conflict->holder;
     return conflict->is_shown && holder->identity.pid == 0 && holder->hidden_pid == 0 &&

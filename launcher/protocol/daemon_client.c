@@ -17,8 +17,8 @@ struct daemon_client {
     uv_timer_t again;
     unsigned open_handles;
     void (*flushed)(void *context); /* NULL: nobody waits for that */
-    json_t *hello; /* until it has been said */
-    int64_t until; /* for so long it is tried to connect */
+    json_t *hello;                  /* until it has been said */
+    int64_t until;                  /* for so long it is tried to connect */
     char endpoint[OS_ENDPOINT_MAX];
     char buffer[16384];
 };
@@ -127,8 +127,9 @@ int daemon_client_peer(const struct daemon_client *client, struct os_peer *peer)
     return os_control_peer(&client->stream.pipe, peer);
 }
 
-/* Not by uv_shutdown: on Windows a thread of the system's does that, which is in our code for a moment
- * after it has told of the end, and an editor that reloads us has taken that code away by then. */
+/* Not by uv_shutdown: on Windows a thread of the system's does that, which is in our code for a
+ * moment after it has told of the end, and an editor that reloads us has taken that code away by
+ * then. */
 bool daemon_client_flush(struct daemon_client *client, void (*done)(void *context)) {
     client->flushed = done;
     return uv_stream_get_write_queue_size(stream_of(client)) > 0;

@@ -8,7 +8,7 @@ import editor
 from harness import Process
 
 # An editor that aborts does so in most of its first runs. `./dev soak first` has more rounds, of all kinds.
-ROUNDS = {"enabled": 3, "off": 2}
+ROUNDS = {"enabled": 2, "off": 1}
 OFTEN = int(os.environ.get("TETHER_FIRST_RUNS", 0))
 SETTINGS = """config_version=5
 

@@ -225,7 +225,7 @@ MACHINES = [
 
 def compile_all(sources, includes, folder):
     """Compiles the sources into the folder; an error text, or None."""
-    command = [CC, "-std=c11", "-O1", "-w", "-c", "-DLIFECYCLE_MAX_SESSIONS=3",
+    command = [CC, "-std=c11", "-O2", "-w", "-c", "-DLIFECYCLE_MAX_SESSIONS=3",
                *(f"-I{include}" for include in includes), *map(str, sources)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stderr[:500] if done.returncode else None

@@ -84,7 +84,7 @@ class Installed:
         return os.path.join(self.folder, name)
 
     def open(self, *around):
-        return Process(self.rights + list(around) + [editor.ENGINE, "--headless", "--editor", "--path", system.native(self.folder)],
+        return Process(self.rights + list(around) + [editor.ENGINE, *editor.HEADLESS, "--editor", "--path", system.native(self.folder)],
                        dict(editor.home(self.folder), **self.env))
 
     def scene(self):

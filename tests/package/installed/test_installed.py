@@ -105,7 +105,7 @@ def test_H4_what_one_user_has_installed_another_one_runs(other):
 
 
 def complaints_of_import(folder):
-    with Process([editor.ENGINE, "--headless", "--path", system.native(folder), "--import"],
+    with Process([editor.ENGINE, *editor.HEADLESS, "--path", system.native(folder), "--import"],
                  editor.home(folder)) as process:
         assert process.wait(editor.START_LIMIT) == 0
         return editor.complaints(process.output)
