@@ -24,8 +24,8 @@ struct ports {
 void ports_init(struct ports *ports, const struct options *options);
 
 /* Makes sure that both ports can be had, and takes them if they are to be held. UV_EADDRINUSE: a
- * stranger has one; the error names it and the next free pair. UV_EAGAIN: nobody has it any more, as
- * far as can be told. */
+ * stranger has one; the error names it and the next free pair. UV_EAGAIN: nobody has it any more,
+ * as far as can be told. */
 int ports_prepare(struct ports *ports, struct error *err);
 
 /* Gives held ports up. */
