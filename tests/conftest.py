@@ -43,6 +43,10 @@ def pytest_collection_finish(session):
 def pytest_runtest_makereport(item):
     outcome = yield
     report = outcome.get_result()
+    if harness.IS_WINDOWS:
+        said = harness.system.said()
+        if said and report.failed:
+            report.sections.append(("Wine has said", said))
     if report.when == "call" or report.outcome != "passed":
         OUTCOMES[report.outcome] += 1
         if report.skipped:

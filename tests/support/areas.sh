@@ -15,12 +15,11 @@ LONGEST=(process/test_soak.py process/test_lost_place.py process/test_guard_hind
     process/test_client_files.py package/test_same_bytes.py)
 # What the editor does by itself, whatever the system. On Windows it is tried if that area is asked for by its name: all
 # together are to take half an hour.
-EDITORS_OWN=(engine/test_asked.py engine/test_dock.py engine/test_dock_tools.py engine/test_exports.py
-    engine/test_odd_arguments.py engine/test_platformer.py engine/test_switches.py engine/test_tools_debug.py
-    engine/test_tools_edits.py engine/test_tools_files.py engine/test_tools_game.py engine/test_tools_kept.py
-    engine/test_tools_listed.py engine/test_tools_odd_files.py engine/test_tools_project.py
-    engine/test_tools_resources.py engine/test_tools_runs.py engine/test_tools_scene.py engine/test_tools_screen.py
-    engine/test_tools_trust.py engine/test_tools_values.py)
+EDITORS_OWN=(engine/test_asked.py engine/test_dock.py engine/test_dock_tools.py engine/test_odd_arguments.py
+    engine/test_platformer.py engine/test_switches.py engine/test_tools_debug.py engine/test_tools_edits.py
+    engine/test_tools_game.py engine/test_tools_kept.py engine/test_tools_listed.py engine/test_tools_odd_files.py
+    engine/test_tools_project.py engine/test_tools_resources.py engine/test_tools_runs.py
+    engine/test_tools_scene.py engine/test_tools_screen.py engine/test_tools_trust.py engine/test_tools_values.py)
 LEFT_OUT=() # files of tests
 IS_ALL=     # whether all areas are tested
 WINE_CRASHED=75 # what pytest then exits with (on_windows.py)

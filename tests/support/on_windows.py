@@ -134,6 +134,23 @@ def wait_settled():
         select.select([], [], [], 0.01)  # nothing tells of a new name
 
 
+def _said_in():
+    return os.environ["TETHER_WINEPREFIX"] + ".said"
+
+
+_heard = 0  # bytes of it
+
+
+def said():
+    """What Wine has said of its programs since the last time: where one has crashed."""
+    global _heard
+    with open(_said_in(), "rb") as file:
+        file.seek(_heard)
+        text = file.read()
+    _heard += len(text)
+    return text.decode(errors="replace")
+
+
 class _Host:
     """In a prefix of its own."""
 
@@ -142,8 +159,9 @@ class _Host:
         self.prefix = prefix
         wine_prefix.make(prefix, bool(screen))
         self.began_with = dict(os.environ)
-        self.process = subprocess.Popen([WINE, HOST], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL)
+        with open(_said_in(), "ab") as errors:
+            self.process = subprocess.Popen([WINE, HOST], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=errors)
         _hosts.append(self)
         self.port = int(self.process.stdout.readline())
         pid, start, self.user = self.ask("self").split()
@@ -181,6 +199,7 @@ def host():
     global _host
     if not _host:
         network.make_own()  # also where a file asks for something before its first test
+        open(_said_in(), "wb").close()
         _host = _Host(os.environ["TETHER_WINEPREFIX"])
         atexit.register(_host.close)
     return _host
@@ -248,6 +267,8 @@ class _Popen:
     def __init__(self, argv, env=None, cwd=None, stdin=None, stdout=None, stderr=None, console=None):
         if console is None:
             console = argv[1:2] in STAYING or argv[0] == WEBSOCKET_ECHO
+        if argv[0] == ENGINE:  # its own words on a crash do not tell where that was, Wine's do
+            argv = [ENGINE, "--disable-crash-handler", *argv[1:]]
         self.args, self.returncode = argv, None
         self.stdin = self.stdout = self.stderr = None
         words = [self._stream("stdin", stdin, "wb"), self._stream("stdout", stdout, "rb"),
