@@ -199,8 +199,7 @@ int websocket_stream_send(struct websocket_stream *stream, const char *text, siz
 
 /* ---- receiving ---- */
 
-/* How it ends is known: that the last words do not arrive, as the peer has gone, changes nothing.
- */
+/* How it ends is known: that the last words may not arrive changes nothing. */
 static void say_last(struct websocket_stream *stream, const char *reason) {
     stream->state = WEBSOCKET_STREAM_CLOSING;
     send_close(stream, stream->reader.code, reason);
