@@ -126,7 +126,7 @@ run_pytest_file() {
     local lane=$1 file=$2 log=$LANES_LOGS/pytest-$1.log counts=$LANES_LOGS/counts/${2//\//-} status=0
     call_pytest || status=$?
     if [ $status = $WINE_CRASHED ]; then
-        printf '%s: once more, for the server of Wine has crashed\n' "$file" >&2
+        printf '%s: once more, for Wine has crashed, or has not come up\n' "$file" >&2
         status=0
         call_pytest || status=$?
         [ $status != $WINE_CRASHED ] || rm -f "$counts"

@@ -163,7 +163,10 @@ class _Host:
             self.process = subprocess.Popen([WINE, HOST], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=errors)
         _hosts.append(self)
-        self.port = int(self.process.stdout.readline())
+        port = self.process.stdout.readline()
+        if not port:
+            pytest.exit("Wine has not come up", CRASHED)
+        self.port = int(port)
         pid, start, self.user = self.ask("self").split()
         self.identity = {"pid": int(pid), "start": start}
         self.stand_ins = StandIns(_translate, environment_of(int(pid), self))

@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <iphlpapi.h>
 #include <sddl.h>
 #include <winternl.h>
 
@@ -701,10 +702,25 @@ static int listen_for_requests(void) {
     }
 }
 
+/* Wine's own drivers come up beside us, and nothing tells when they have, or that they never will:
+ * a program is told then that there are neither networks nor disks. */
+static void wait_for_drivers(void) {
+    enum { AGAIN_MS = 10, PATIENCE_MS = 20000 };
+    for (int waited = 0; waited < PATIENCE_MS; waited += AGAIN_MS, Sleep(AGAIN_MS)) {
+        ULONG size = 0;
+        WCHAR name[MAX_PATH];
+        if (GetAdaptersAddresses(AF_UNSPEC, 0, NULL, NULL, &size) != ERROR_FILE_NOT_FOUND &&
+            GetVolumeInformationW(L"C:\\", NULL, 0, NULL, NULL, NULL, name, MAX_PATH))
+            return;
+    }
+    give_up("wait for the drivers");
+}
+
 int main(int argc, char **argv) {
     WSADATA data;
     if (argc > 1)
         return play_role(argc, argv);
     WSAStartup(MAKEWORD(2, 2), &data);
+    wait_for_drivers();
     return listen_for_requests();
 }
