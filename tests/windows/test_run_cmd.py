@@ -17,6 +17,18 @@ def test_G1_run_cmd_knows_all_programs():
                             if re.fullmatch(r"os_.*\.c", name))
 
 
+def walk(folder, built, ports):
+    """What run.cmd writes down. Once in some thousand programs Wine does not start one that is there, and its cmd.exe says
+    that it does not know it: then it is told to walk once more."""
+    for _ in range(2):
+        run([r"C:\windows\system32\cmd.exe", "/c", system.native(SCRIPT), system.native(built)], {"PORTS": ports},
+            limit=6 * LIMIT, cwd=folder, console=True)
+        result = (folder / "tether-windows.txt").read_text(errors="replace")
+        if "Can't recognize '\"%s\"" % system.native(built / "tether.exe") not in result:
+            break
+    return result
+
+
 def test_G1_run_cmd_walks_through_the_commands(tmp_path):
     """Without the C programs, which are run elsewhere: in a folder where only tether.exe and helpers are."""
     built = tmp_path / "built"
@@ -24,9 +36,7 @@ def test_G1_run_cmd_walks_through_the_commands(tmp_path):
         (built / name).parent.mkdir(parents=True, exist_ok=True)
         os.link(os.path.join(system.BUILT, name), built / name)
     ports = "--http-port %d --ws-port %d" % tuple(free_ports())
-    run([r"C:\windows\system32\cmd.exe", "/c", system.native(SCRIPT), system.native(built)], {"PORTS": ports},
-        limit=6 * LIMIT, cwd=tmp_path, console=True)
-    result = (tmp_path / "tether-windows.txt").read_text(errors="replace")
+    result = walk(tmp_path, built, ports)
     refused = [line for line in result.splitlines() if line.startswith("not ok")]
     assert [line for line in refused if "os_" not in line] == [], result
     assert "21 passed" in result, result
