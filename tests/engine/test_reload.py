@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import signal
 import time
 
 import pytest
@@ -155,6 +156,22 @@ def test_A1_library_is_replaced_and_reloaded(scene, subject):
         assert stopped.call("get_state") == "off" and stopped.ports_are_free()
     wait_until(lambda: "server up pid %d" % second_pid in second.call("get_log", 100), "what was said before is there again")
     second.stop()
+
+
+def test_A1_a_reload_does_not_wait_for_a_daemon_that_hangs(scene, subject):
+    """Nobody reads its goodbye."""
+    pid, daemon = subject.server_pid(), subject.daemon_pid()
+    subject.forget()
+    kill(daemon, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        assert scene.run(RELOAD) == 0
+        took = time.monotonic() - begun
+    finally:
+        kill(daemon, signal.SIGCONT)
+    assert took < LIMIT / 2
+    subject.wait_state("ready")
+    check_same(subject, pid)
 
 
 def test_F6_launcher_of_a_later_release_takes_over_with_the_next_reload(scene, subject):
