@@ -165,6 +165,7 @@ class _Host:
         _hosts.append(self)
         port = self.process.stdout.readline()
         if not port:
+            wine_prefix.end(prefix)  # or the next one would be this one
             pytest.exit("Wine has not come up", CRASHED)
         self.port = int(port)
         pid, start, self.user = self.ask("self").split()
