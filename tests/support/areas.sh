@@ -1,4 +1,4 @@
-# The test areas of ./dev, sourced by it. An area is a function area_NAME that runs its tests and
+# The test areas of ./dev, sourced by it. An area is a function area_NAME, or one of PROGRAMS, that runs its tests and
 # reports each outcome through `count`; everything else (time, totals, exit code) is done once, here.
 # shellcheck shell=bash
 
@@ -422,10 +422,9 @@ area_lint() {
 
 # ---- the commands --------------------------------------------------------------------------------
 
-is_area() {
-    local area
-    # shellcheck disable=SC2153 # set by dev
-    for area in "${AREAS[@]}"; do [ "$area" != "$1" ] || return 0; done
+is_one_of() {
+    local each
+    for each in "${@:2}"; do [ "$each" != "$1" ] || return 0; done
     return 1
 }
 
@@ -480,7 +479,8 @@ build_for() {
 prepare_areas() {
     local area tools=("${TOOLS_BUILD[@]}")
     for area in "$@"; do
-        is_area "$area" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
+        # shellcheck disable=SC2153 # set by dev
+        is_one_of "$area" "${AREAS[@]}" || die "test: there is no area '$area'; there are: ${AREAS[*]}"
         tools_for "$area"
     done
     need "${tools[@]}"
@@ -532,14 +532,14 @@ cmd_test() {
     mkdir -p "$BUILD/logs"
     : >"$SKIPS"
     for area in "${areas[@]}"; do
-        [[ " ${PROGRAMS[*]} " != *" $area "* ]] || programs+=("$area")
+        if is_one_of "$area" "${PROGRAMS[@]}"; then programs+=("$area"); fi
     done
     # The emulated machine takes one processor and two minutes: beside what is in no hurry.
     [ -z "$IS_ALL" ] || beside area_arm64
     for area in "${areas[@]}"; do
         if [ -n "$IS_ALL" ] && [ "$area" = arm64 ]; then
             run_area arm64 count_beside
-        elif [[ " ${PROGRAMS[*]} " != *" $area "* ]]; then
+        elif ! is_one_of "$area" "${PROGRAMS[@]}"; then
             run_area "$area" "area_$area"
         elif [ ${#programs[@]} -gt 0 ]; then
             run_area "${programs[*]}" run_programs "${programs[@]}"
